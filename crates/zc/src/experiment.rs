@@ -35,7 +35,7 @@ pub(super) fn conduct(
         privileges::keep_for(towards.work)?;
         towards.wait(&stop)?;
     }
-    let budget = Duration::from_nanos(kind.budget_ns());
+    let budget = Duration::from_nanos(kind.blocks().budget_ns);
     let mut watcher = Watcher::new(std::io::stderr().is_terminal(), budget);
     let outcome = session::run(kind, &mut Planned::default(), &stop, &mut watcher);
     watcher.clear();

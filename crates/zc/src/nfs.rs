@@ -4,7 +4,7 @@ use super::earlier;
 use super::experiment::{command, conduct, print_outcome};
 use super::nfs_args::{Each, NfsArgs};
 use super::remote::Towards;
-use zc_measure::session::{Kind, NfsOptions, RemoteEnd};
+use zc_measure::session::{BlockOptions, Kind, NfsOptions, RemoteEnd};
 use zc_run::{
     Cell, Error, Experiment, Factor, NfsClient, NfsOperation, NfsServer, Result, Transfer,
 };
@@ -19,10 +19,10 @@ const THREADS: u64 = 8;
 /// ended early.
 pub(super) fn run(args: &NfsArgs) -> Result<()> {
     let options = options(args, command())?;
-    args.measuring.check(&options.out)?;
+    args.measuring.check(&options.blocks.out)?;
     let towards = options.remote.is_some().then(Towards::by_command);
     let outcome = conduct(Kind::Nfs(&options), &args.measuring.length.quiet, towards)?;
-    print_outcome(outcome, &options.out, args.measuring.format)
+    print_outcome(outcome, &options.blocks.out, args.measuring.format)
 }
 
 fn options(args: &NfsArgs, command: Vec<String>) -> Result<NfsOptions> {
@@ -50,7 +50,7 @@ fn options(args: &NfsArgs, command: Vec<String>) -> Result<NfsOptions> {
         true => Vec::new(),
     };
     Ok(NfsOptions {
-        command,
+        blocks: BlockOptions { earlier, ..block.options(measuring, command, out, false)? },
         server,
         client,
         remote: remote(args)?,
@@ -63,17 +63,8 @@ fn options(args: &NfsArgs, command: Vec<String>) -> Result<NfsOptions> {
         threads: args.nfs_threads.unwrap_or(THREADS) as usize,
         connections: listed(args.nconnect.as_ref()),
         rate_bytes_per_s: rate(args),
-        earlier,
         files: args.files.paths.clone(),
         reader: args.nfs_reader.clone(),
-        cpus: block.cpus(false)?,
-        soaker: block.soaker(),
-        budget_ns: measuring.length.budget_ns(),
-        target: block.target(),
-        strict: measuring.strict,
-        seed: block.seed.number,
-        timing: [block.warmup, block.window, block.idle],
-        out,
     })
 }
 

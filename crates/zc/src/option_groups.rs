@@ -9,7 +9,7 @@ use super::format::FormatArgs;
 use super::known::{count, duration, named, typed};
 use super::quiet::QuietArgs;
 use super::run_out;
-use zc_measure::session::{CpuPair, SOAKER, TARGET};
+use zc_measure::session::{BlockOptions, CpuPair, SOAKER, TARGET};
 use zc_run::{Error, HostStates, Result, SoakerKind, StateCommand, units};
 
 pub(super) const MS: u64 = 1_000_000;
@@ -181,21 +181,38 @@ impl MeasuringArgs {
 }
 
 impl BlockArgs {
-    /// The half-width at which a run may end early.
-    pub(super) fn target(&self) -> f64 {
-        self.target.unwrap_or(TARGET)
-    }
-
-    /// Kind of the soakers.
-    pub(super) fn soaker(&self) -> SoakerKind {
-        self.soaker.unwrap_or(SOAKER)
+    /// How blocks are measured, and where they are saved: `out`. The caller knows earlier rates.
+    ///
+    /// # Errors
+    /// Both sides are to be on one CPU.
+    pub(super) fn options(
+        &self,
+        measuring: &MeasuringArgs,
+        command: Vec<String>,
+        out: PathBuf,
+        two_machines: bool,
+    ) -> Result<BlockOptions> {
+        Ok(BlockOptions {
+            command,
+            budget_ns: measuring.length.budget_ns(),
+            target: self.target.unwrap_or(TARGET),
+            strict: measuring.strict,
+            seed: self.seed.number,
+            cpus: self.cpus(two_machines)?,
+            soaker: self.soaker.unwrap_or(SOAKER),
+            window_ns: self.window,
+            idle_ns: self.idle,
+            warmup_ns: self.warmup,
+            earlier: Vec::new(),
+            out,
+        })
     }
 
     /// The two CPUs, which differ unless they are of two machines.
     ///
     /// # Errors
     /// They are one.
-    pub(super) fn cpus(&self, two_machines: bool) -> Result<Option<CpuPair>> {
+    fn cpus(&self, two_machines: bool) -> Result<Option<CpuPair>> {
         match self.cpus {
             Some(CpuPair { sender, receiver }) if sender == receiver && !two_machines => {
                 let text = format!("--cpus: \"{sender},{receiver}\" puts both sides on one CPU");

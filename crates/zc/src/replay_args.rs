@@ -103,8 +103,8 @@ impl ReplayArgs {
     pub(super) fn draw_into(&self, options: &mut RunOptions) -> Result<()> {
         let Some(path) = &self.log else { return Ok(()) };
         let (format, most) = (self.format()?, self.draw.unwrap_or(DRAWN) as usize);
-        let seed = seed_or_fresh(options.seed)?;
-        options.seed = Some(seed);
+        let seed = seed_or_fresh(options.blocks.seed)?;
+        options.blocks.seed = Some(seed);
         let input = LogInput::open(path)?;
         let log = input.name.clone();
         let document = apart::document(|| {

@@ -64,32 +64,25 @@ pub(super) fn run(
             .help("give one, or run a plan that compares them"));
         }
     };
-    let plain = RunOptions::plain(plan, out);
+    let command = match args.anonymise {
+        true => anonymise::command(&command),
+        false => without_token(command),
+    };
+    let blocks = order.block.options(measuring, command, out, args.remote.is_given())?;
+    let plain = RunOptions::plain(plan, blocks);
     let mut options = RunOptions {
-        command: match args.anonymise {
-            true => anonymise::command(&command),
-            false => without_token(command),
-        },
         files: args.files.paths.clone(),
         send,
         recv,
         responses: transfer.responses,
         rcvbuf_bytes: transfer.rcvbuf.map(|bytes| bytes as usize),
-        target: order.block.target(),
-        strict: measuring.strict,
         quick: args.quick,
         sessions: order.sessions,
-        seed: order.block.seed.number,
         link,
         link_options: link_options(args)?.at(&held.levels),
         held: held.levels,
         remote: args.remote.end(args.far_address)?,
-        cpus: order.block.cpus(args.remote.is_given())?,
         states: states(args, &plain.plan)?,
-        soaker: order.block.soaker(),
-        window_ns: order.block.window,
-        idle_ns: order.block.idle,
-        warmup_ns: order.block.warmup,
         rates: args.rates.clone(),
         burns: args.burn.iter().cloned().collect(),
         realtime: args.realtime,
@@ -98,7 +91,7 @@ pub(super) fn run(
         ..plain
     };
     let asked = measuring.length.budget.or(args.quick.then_some(QUICK_NS));
-    options.budget_ns =
+    options.blocks.budget_ns =
         plan::time::budget_ns(&options.plan, &session::timing(&options, options.link), asked)?;
     Ok(options)
 }
@@ -216,11 +209,11 @@ mod tests {
         let options = resolved(&[]);
         assert_eq!(options.held, zc_run::Levels::default());
         assert_eq!(options.recv, RecvPath::Recv);
-        assert_eq!(options.budget_ns, 60 * S);
-        assert_eq!(options.target, 0.025);
-        assert_eq!(options.soaker, SoakerKind::Alu);
-        assert_eq!(options.out, PathBuf::from("default.json"));
-        assert_eq!((options.link, options.cpus), (None, None));
+        assert_eq!(options.blocks.budget_ns, 60 * S);
+        assert_eq!(options.blocks.target, 0.025);
+        assert_eq!(options.blocks.soaker, SoakerKind::Alu);
+        assert_eq!(options.blocks.out, PathBuf::from("default.json"));
+        assert_eq!((options.link, options.blocks.cpus), (None, None));
         assert_eq!(paths_of(&options).len(), SendPath::ALL.len());
     }
 
@@ -297,14 +290,17 @@ mod tests {
             (options.held.sockbuf_bytes, options.rcvbuf_bytes),
             (Some(1 << 20), Some(2 << 20))
         );
-        assert_eq!(options.cpus, Some(CpuPair { sender: 1, receiver: 0 }));
+        assert_eq!(options.blocks.cpus, Some(CpuPair { sender: 1, receiver: 0 }));
         assert_eq!(options.sessions, NonZeroUsize::new(12));
-        assert_eq!((options.budget_ns, options.target, options.seed), (120 * S, 0.05, Some(7)));
-        assert_eq!(options.soaker, SoakerKind::Cache);
         assert_eq!(
-            (options.window_ns, options.idle_ns, options.warmup_ns),
+            (options.blocks.budget_ns, options.blocks.target, options.blocks.seed),
+            (120 * S, 0.05, Some(7))
+        );
+        assert_eq!(options.blocks.soaker, SoakerKind::Cache);
+        assert_eq!(
+            (options.blocks.window_ns, options.blocks.idle_ns, options.blocks.warmup_ns),
             (Some(80 * MS), Some(40 * MS), Some(0))
         );
-        assert_eq!(options.out, PathBuf::from("x.json"));
+        assert_eq!(options.blocks.out, PathBuf::from("x.json"));
     }
 }

@@ -127,18 +127,22 @@ pub(super) fn measured(spec: Spec, args: StreamArgs, command: Vec<String>) -> Re
     let (spec, args) = planned::merge_options(spec, args)?;
     let mut options = resolve::run(&args, spec, command, args.measuring.out())?;
     args.replay.check(&options.plan.name, options.responses.is_some())?;
-    args.measuring.check(&options.out)?;
+    args.measuring.check(&options.blocks.out)?;
     args.replay.draw_into(&mut options)?;
     // "--rate auto" chooses anew.
     if !args.factors.is_given(Factor::Rate) {
-        options.earlier = earlier::rates(&options.out, &options.plan.name);
+        options.blocks.earlier = earlier::rates(&options.blocks.out, &options.plan.name);
         if args.anonymise {
-            options.earlier.iter_mut().for_each(|run| run.file = session::LEFT_OUT.to_owned());
+            options
+                .blocks
+                .earlier
+                .iter_mut()
+                .for_each(|run| run.file = session::LEFT_OUT.to_owned());
         }
     }
     let remote = options.remote.as_ref();
     let towards = args.remote.towards(remote, args.starts_commands(), options.realtime);
     let session::Outcome { run, error } =
         conduct(Kind::Plan(&options), &args.measuring.length.quiet, towards)?;
-    Ok(Measured { run, out: options.out, error })
+    Ok(Measured { run, out: options.blocks.out, error })
 }

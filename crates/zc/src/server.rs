@@ -7,7 +7,7 @@ use super::experiment::{command, conduct, print_outcome};
 use super::remote::without_token;
 use super::server_args::{ServerArgs, StateArg};
 use zc_load::Reuse;
-use zc_measure::session::{Kind, ServerOptions, StateOption};
+use zc_measure::session::{BlockOptions, Kind, ServerOptions, StateOption};
 use zc_run::{Error, Experiment, HostStates, Result, StateCommand};
 use zc_servers::GENERATOR_URL;
 
@@ -27,10 +27,10 @@ const EXAMPLE: &str =
 /// early.
 pub(super) fn run(args: &ServerArgs) -> Result<()> {
     let options = options(args, without_token(command()))?;
-    args.measuring.check(&options.out)?;
+    args.measuring.check(&options.blocks.out)?;
     let towards = args.remote.towards(options.remote.as_ref(), true, false);
     let outcome = conduct(Kind::Server(&options), &args.measuring.length.quiet, towards)?;
-    print_outcome(outcome, &options.out, args.measuring.format)
+    print_outcome(outcome, &options.blocks.out, args.measuring.format)
 }
 
 fn options(args: &ServerArgs, command: Vec<String>) -> Result<ServerOptions> {
@@ -66,30 +66,19 @@ fn options(args: &ServerArgs, command: Vec<String>) -> Result<ServerOptions> {
     let earlier =
         if chooses { earlier::rates(&out, Experiment::Server.name()) } else { Vec::new() };
     Ok(ServerOptions {
-        command,
+        blocks: BlockOptions { earlier, ..block.options(measuring, command, out, false)? },
         states,
         commands,
         serve: args.serve.clone(),
         remote,
         generator: args.loadgen.clone(),
         requests_per_s: args.requests,
-        earlier,
         connections: args.connections as usize,
         reuse: if args.close { Reuse::Close } else { Reuse::KeepAlive },
         headers: args.request.headers.clone(),
         trust: args.request.trust(),
         timeout: TIMEOUT,
         start_limit: START,
-        cpus: block.cpus(false)?,
-        soaker: block.soaker(),
-        budget_ns: measuring.length.budget_ns(),
-        target: block.target(),
-        strict: measuring.strict,
-        seed: block.seed.number,
-        window_ns: block.window,
-        idle_ns: block.idle,
-        warmup_ns: block.warmup,
-        out,
     })
 }
 

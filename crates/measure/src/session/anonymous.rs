@@ -235,6 +235,7 @@ fn words_of(command: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::options::BlockOptions;
     use super::*;
     use crate::plan;
     use zc_run::{
@@ -248,7 +249,7 @@ mod tests {
     fn options(change: impl FnOnce(&mut RunOptions)) -> RunOptions {
         let paths = Experiment::DEFAULT.definition().plan_file().unwrap();
         let spec = plan::parse(&paths, "paths").unwrap();
-        let mut options = RunOptions::plain(spec, "run.json".into());
+        let mut options = RunOptions::plain(spec, BlockOptions::plain("run.json".into()));
         change(&mut options);
         options
     }

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::options::RunOptions;
+use super::options::{BlockOptions, RunOptions};
 use super::prepare::{Standing, set_up};
 use super::proving::try_out;
 use crate::plan::Spec;
@@ -34,7 +34,7 @@ pub struct Findings {
 /// # Errors
 /// No rig can be set up here: no link, no soakers, or no room for the files.
 pub fn examine() -> Result<Findings> {
-    let options = RunOptions::plain(Spec::default(), PathBuf::new());
+    let options = RunOptions::plain(Spec::default(), BlockOptions::plain(PathBuf::new()));
     let links = trial::LINKS
         .iter()
         .rev()

@@ -36,7 +36,9 @@ pub use doctor::{Findings, examine};
 pub use earlier::EarlierRates;
 pub use interim::{Hopeless, Interim, InterimResult};
 pub use memory::{MemoryOptions, MemoryOutcome, memory};
-pub use options::{CpuPair, LONGEST_REPLAYED, LogToReplay, RunOptions, SOAKER, TARGET};
+pub use options::{
+    BlockOptions, CpuPair, LONGEST_REPLAYED, LogToReplay, RunOptions, SOAKER, TARGET,
+};
 pub use prepare::timing;
 pub use progress::{Next, Progress, Silent};
 pub use quiet::{Quiet, wait_until_quiet};

@@ -22,8 +22,8 @@ pub const SOAKER: SoakerKind = SoakerKind::Alu;
 /// All options of `zc run`.
 #[derive(Debug, Clone)]
 pub struct RunOptions {
-    /// The command line as it is saved in the run.
-    pub command: Vec<String>,
+    /// How its blocks are measured, and where they are saved.
+    pub blocks: BlockOptions,
     /// Files whose bytes are sent; empty for the generated set.
     pub files: Vec<PathBuf>,
     /// The plan: what is compared with what.
@@ -41,46 +41,22 @@ pub struct RunOptions {
     pub replay: Option<LogToReplay>,
     /// SO_RCVBUF in bytes; `None` leaves the kernel's autotuning on.
     pub rcvbuf_bytes: Option<usize>,
-    /// Time for the whole run, everything included.
-    pub budget_ns: u64,
-    /// Half-width of every ratio's interval at which the run may stop early: 0.025 is +-2.5 %.
-    pub target: f64,
-    /// Whether blocks are dropped beside other programs although costs leave these out.
-    pub strict: bool,
     /// Whether the run ends once every comparison is decided.
     pub quick: bool,
     /// Number of sessions that the run is divided into; `None` makes one every second.
     pub sessions: Option<NonZeroUsize>,
-    /// Seed of the random order; `None` draws one.
-    pub seed: Option<u64>,
     /// Kind of link; `None` takes the best that is available to this user.
     pub link: Option<LinkKind>,
     /// MTU, offloads and other properties of the link.
     pub link_options: LinkOptions,
     /// The machine that receives the bytes; the link is then `remote`.
     pub remote: Option<RemoteEnd>,
-    /// The CPUs of the two sides, which differ; `None` leaves the choice to the session.
-    pub cpus: Option<CpuPair>,
     /// The commands that put the host into its two states, where the plan's cells differ in it.
     pub states: Option<HostStates>,
-    /// Kind of work that the soakers do.
-    pub soaker: SoakerKind,
-    /// File that the run is saved in. The session creates it with O_EXCL before it measures
-    /// anything.
-    pub out: PathBuf,
     /// Rates by label of the cell, in bytes per second, in place of those that the session chooses.
     pub rates: BTreeMap<String, f64>,
-    /// Rates of earlier runs of this plan, the newest first: the rate is kept where that is
-    /// possible.
-    pub earlier: Vec<EarlierRates>,
     /// CPU time to burn in softirq context, by label of the cell, in nanoseconds per MB.
     pub burns: BTreeMap<String, u64>,
-    /// Length of the measured part of a trial; `None` for the default.
-    pub window_ns: Option<u64>,
-    /// Length of an idle window between trials; `None` for the default.
-    pub idle_ns: Option<u64>,
-    /// Length of the warm-up before each window; `None` for the default.
-    pub warmup_ns: Option<u64>,
     /// Whether the threads of flows get the policy SCHED_RR.
     pub realtime: bool,
     /// Whether the soaked windows are sampled: `zc profile`.
@@ -88,6 +64,59 @@ pub struct RunOptions {
     /// Whether names of hosts and what else identifies them are left out of the run. `command` is
     /// saved as it is.
     pub anonymise: bool,
+}
+
+/// How blocks are measured, on which CPUs, and where they are saved: the same for all traffic.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BlockOptions {
+    /// The command line as it is saved in the run.
+    pub command: Vec<String>,
+    /// Time for the whole run, everything included.
+    pub budget_ns: u64,
+    /// Half-width of every ratio's interval at which the run may stop early: 0.025 is +-2.5 %.
+    pub target: f64,
+    /// Whether blocks are dropped beside other programs although costs leave these out.
+    pub strict: bool,
+    /// Seed of the random order; `None` draws one.
+    pub seed: Option<u64>,
+    /// The CPUs of sender (or server) and receiver (or load), which differ on one machine; `None`
+    /// leaves the choice to the session. With a server that is already there, the first is that of
+    /// the positive control.
+    pub cpus: Option<CpuPair>,
+    /// Kind of work that the soakers do.
+    pub soaker: SoakerKind,
+    /// Length of the measured part of a trial; `None` for the default.
+    pub window_ns: Option<u64>,
+    /// Length of an idle window between trials; `None` for the default.
+    pub idle_ns: Option<u64>,
+    /// Length of the warm-up before each window; `None` for the default.
+    pub warmup_ns: Option<u64>,
+    /// Rates of earlier runs of the same plan, the newest first: the rate is kept where that is
+    /// possible.
+    pub earlier: Vec<EarlierRates>,
+    /// File that the run is saved in. The session creates it with O_EXCL before it measures
+    /// anything.
+    pub out: PathBuf,
+}
+
+impl BlockOptions {
+    /// The defaults of `zc run`, saved in `out`.
+    pub fn plain(out: PathBuf) -> Self {
+        Self {
+            command: Vec::new(),
+            budget_ns: 60_000_000_000,
+            target: TARGET,
+            strict: false,
+            seed: None,
+            cpus: None,
+            soaker: SOAKER,
+            window_ns: None,
+            idle_ns: None,
+            warmup_ns: None,
+            earlier: Vec::new(),
+            out,
+        }
+    }
 }
 
 /// The longest body of a replayed response. Files as long as the longest are made.
@@ -122,10 +151,10 @@ pub struct CpuPair {
 }
 
 impl RunOptions {
-    /// The defaults of `zc run` for a plan, saved in `out`.
-    pub fn plain(plan: Spec, out: PathBuf) -> Self {
+    /// The defaults of `zc run` for a plan.
+    pub fn plain(plan: Spec, blocks: BlockOptions) -> Self {
         Self {
-            command: Vec::new(),
+            blocks,
             files: Vec::new(),
             plan,
             send: SendPath::ReadSend,
@@ -134,25 +163,14 @@ impl RunOptions {
             responses: None,
             replay: None,
             rcvbuf_bytes: None,
-            budget_ns: 60_000_000_000,
-            target: TARGET,
-            strict: false,
             quick: false,
             sessions: None,
-            seed: None,
             link: None,
             link_options: LinkOptions::default(),
             remote: None,
-            cpus: None,
             states: None,
-            soaker: SOAKER,
-            out,
             rates: BTreeMap::new(),
-            earlier: Vec::new(),
             burns: BTreeMap::new(),
-            window_ns: None,
-            idle_ns: None,
-            warmup_ns: None,
             realtime: false,
             sample: false,
             anonymise: false,

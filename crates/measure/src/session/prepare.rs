@@ -71,7 +71,7 @@ pub(super) fn set_up(
     // Both come before the link: they belong to the host's own namespaces.
     let instance_lock = InstanceLock::claim();
     let host = meter::host();
-    let cpus = choose_cpus(options.cpus, options.remote.is_none())?;
+    let cpus = choose_cpus(options.blocks.cpus, options.remote.is_none())?;
     let mut sampler = options.sample.then(|| Sampler::open(&trial::allowed_cpus()?)).transpose()?;
     let (up, reached) = match &options.remote {
         Some(end) => {
@@ -186,7 +186,7 @@ pub(super) fn prepare(
     let mut wanted = options.plan.cells(options.send, options.recv)?;
     set_burns(&mut wanted, options)?;
     // Saved, so that the order of the run can be repeated.
-    let seed = seed::or_fresh(options.seed)?;
+    let seed = seed::or_fresh(options.blocks.seed)?;
     let Standing {
         mut rig,
         namespaces,
@@ -226,9 +226,9 @@ pub(super) fn prepare(
     let mut steps = Steps { budget, states, stop, progress };
     let (mut cells, mut unavailable) = prove(&mut rig, wanted, &mut probes, &mut steps)?;
     steps.say("touching memory");
-    trial::touch_memory(rig.fixed().sender_cpu, Duration::from_nanos(options.budget_ns));
+    trial::touch_memory(rig.fixed().sender_cpu, Duration::from_nanos(options.blocks.budget_ns));
     let (speeds, broken) =
-        rates::top_speeds(&mut rig, &mut cells, options.window_ns.is_none(), &mut steps)?;
+        rates::top_speeds(&mut rig, &mut cells, options.blocks.window_ns.is_none(), &mut steps)?;
     probes.extend(
         speeds
             .iter()
@@ -256,9 +256,9 @@ pub(super) fn prepare(
         timing: rig.timing(),
         files,
         seed,
-        budget_ns: options.budget_ns,
-        target: options.target,
-        strict: options.strict,
+        budget_ns: options.blocks.budget_ns,
+        target: options.blocks.target,
+        strict: options.blocks.strict,
         quick: options.quick,
         factors: options.plan.factors.iter().map(|(factor, _)| *factor).collect(),
         unsoaked: options.plan.unsoaked,
@@ -273,7 +273,7 @@ pub(super) fn prepare(
         probes,
         sampling: rig.sampling().cloned(),
         state_readings,
-        ..Header::new(started_at, options.command.clone(), plan, host, link)
+        ..Header::new(started_at, options.blocks.command.clone(), plan, host, link)
     };
     Ok(Prepared { header, bench: Box::new(rig), instance_lock })
 }
@@ -347,7 +347,7 @@ fn fixed_params(options: &RunOptions, cpus: CpuPair, up: &Up) -> Result<FixedPar
     let congestion = trial::choose_congestion(wanted.congestion.as_deref(), up.links.base())?;
     let usual = FixedParams {
         rate_chosen: chosen,
-        ..usual(up.links.base().facts().kind, cpus, options.soaker, congestion)?
+        ..usual(up.links.base().facts().kind, cpus, options.blocks.soaker, congestion)?
     };
     // The plan of a run has the fixed values; those that follow from a cell's message and placement
     // are computed for each cell.
@@ -421,25 +421,26 @@ pub fn timing(options: &RunOptions, link: Option<LinkKind>) -> Timing {
     let rtt_ns = options.link_options.far_end.rtt_ns;
     let warmup_ns = warmup_ns + SLOW_START_ROUNDS * rtt_ns;
     let window = |plain_ns: u64| {
-        options.window_ns.unwrap_or(plain_ns.max(zc_run::ROUND_TRIPS_IN_A_WINDOW * rtt_ns))
+        options.blocks.window_ns.unwrap_or(plain_ns.max(zc_run::ROUND_TRIPS_IN_A_WINDOW * rtt_ns))
     };
     Timing {
         // What is saved is what is done.
-        warmup_ns: options.warmup_ns.unwrap_or(warmup_ns).max(trial::LEAST_WARMUP_NS),
+        warmup_ns: options.blocks.warmup_ns.unwrap_or(warmup_ns).max(trial::LEAST_WARMUP_NS),
         window_ns: window(window_ns),
-        idle_ns: options.idle_ns.unwrap_or(idle_ns),
+        idle_ns: options.blocks.idle_ns.unwrap_or(idle_ns),
         unsoaked_ns: window(30_000_000),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::options::BlockOptions;
     use super::*;
     use crate::plan::Spec;
 
     #[test]
     fn trials_over_a_long_round_trip_have_room_for_its_acknowledgements() {
-        let mut options = RunOptions::plain(Spec::default(), PathBuf::new());
+        let mut options = RunOptions::plain(Spec::default(), BlockOptions::plain(PathBuf::new()));
         let of = |options: &RunOptions| timing(options, Some(LinkKind::Null));
         let near = of(&options);
         assert_eq!((near.window_ns, near.unsoaked_ns), (9_000_000, 30_000_000));
@@ -447,7 +448,7 @@ mod tests {
         let far = of(&options);
         assert_eq!((far.window_ns, far.unsoaked_ns), (200_000_000, 200_000_000));
         assert_eq!(far.warmup_ns, near.warmup_ns + 600_000_000);
-        options.window_ns = Some(20_000_000);
+        options.blocks.window_ns = Some(20_000_000);
         assert_eq!(of(&options).window_ns, 20_000_000);
     }
 }

@@ -198,7 +198,7 @@ pub(super) fn choose(
         (cell.label.clone(), slowest)
     };
     let each: Vec<_> = cells.iter().filter(|cell| !cell.control).map(shared).collect();
-    let earlier = of_a_like_speed(&options.earlier, &each);
+    let earlier = of_a_like_speed(&options.blocks.earlier, &each);
     let KnownRates { rates, note } =
         KnownRates::choose(&options.rates, &earlier, rig.fixed().link, &each);
     let known = |label: &str| rates.get(label).copied();

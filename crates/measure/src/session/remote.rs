@@ -58,8 +58,8 @@ pub(super) fn reach(
         boot_id: meter::boot_id().unwrap_or_default(),
         soaked_cpus: soaked_cpus.to_vec(),
         sender_cpu,
-        soaker: options.soaker,
-        receiver_cpu: options.cpus.map(|pair| pair.receiver),
+        soaker: options.blocks.soaker,
+        receiver_cpu: options.blocks.cpus.map(|pair| pair.receiver),
         rcvbuf_bytes: options.rcvbuf_bytes,
     };
     match end {
@@ -226,10 +226,11 @@ pub(super) fn stretched(timing: Timing, options: &RunOptions, rtt_ns: u64) -> Ti
         Some(_) => plain_ns,
         None => plain_ns.max(least_ns),
     };
-    let window = |plain_ns| at_least(options.window_ns, ROUND_TRIPS_IN_A_WINDOW * rtt_ns, plain_ns);
+    let window =
+        |plain_ns| at_least(options.blocks.window_ns, ROUND_TRIPS_IN_A_WINDOW * rtt_ns, plain_ns);
     Timing {
         warmup_ns: timing.warmup_ns
-            + if options.warmup_ns.is_none() { ROUND_TRIPS_TO_WARM_UP * rtt_ns } else { 0 },
+            + if options.blocks.warmup_ns.is_none() { ROUND_TRIPS_TO_WARM_UP * rtt_ns } else { 0 },
         window_ns: window(timing.window_ns),
         idle_ns: timing.idle_ns,
         unsoaked_ns: window(timing.unsoaked_ns),

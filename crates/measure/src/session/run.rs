@@ -9,7 +9,7 @@ use super::anonymous::Anonymous;
 use super::blocks::{BlockEnd, Blocks};
 use super::budget::Budget;
 use super::interim::{Hopeless, Interim, InterimResult};
-use super::options::RunOptions;
+use super::options::{BlockOptions, RunOptions};
 use super::prepare::prepare;
 use super::prepared::Prepared;
 use super::progress::Progress;
@@ -48,20 +48,12 @@ pub enum Kind<'a> {
 }
 
 impl<'a> Kind<'a> {
-    /// Time for the whole run, everything included.
-    pub fn budget_ns(self) -> u64 {
+    /// How its blocks are measured, and where they are saved.
+    pub fn blocks(self) -> &'a BlockOptions {
         match self {
-            Self::Plan(options) => options.budget_ns,
-            Self::Server(options) => options.budget_ns,
-            Self::Nfs(options) => options.budget_ns,
-        }
-    }
-
-    fn out(self) -> &'a Path {
-        match self {
-            Self::Plan(options) => &options.out,
-            Self::Server(options) => &options.out,
-            Self::Nfs(options) => &options.out,
+            Self::Plan(options) => &options.blocks,
+            Self::Server(options) => &options.blocks,
+            Self::Nfs(options) => &options.blocks,
         }
     }
 
@@ -124,8 +116,9 @@ pub fn run(
     progress: &mut dyn Progress,
 ) -> Result<Outcome> {
     let mut anonymous = kind.anonymous()?;
-    let budget = Budget { began: Instant::now(), length: Duration::from_nanos(kind.budget_ns()) };
-    let mut saving = Saving::create(kind.out())?;
+    let budget =
+        Budget { began: Instant::now(), length: Duration::from_nanos(kind.blocks().budget_ns) };
+    let mut saving = Saving::create(&kind.blocks().out)?;
     let mut states =
         kind.commands().map(States::start).transpose().inspect_err(|_| saving.discard())?;
     let outcome = kind

@@ -1,19 +1,17 @@
 //! The options of `zc run server`, resolved.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
-use super::super::earlier::EarlierRates;
-use super::super::options::CpuPair;
+use super::super::options::BlockOptions;
 use super::super::remote_end::RemoteEnd;
 use zc_load::{Reuse, Trust};
-use zc_run::{HostState, HostStates, SoakerKind};
+use zc_run::{HostState, HostStates};
 
 /// All options of `zc run server`.
 #[derive(Debug, Clone)]
 pub struct ServerOptions {
-    /// The command line as it is saved in the run.
-    pub command: Vec<String>,
+    /// How its blocks are measured, and where they are saved.
+    pub blocks: BlockOptions,
     /// The states, two or more; the first is the one that the others are compared with.
     pub states: Vec<StateOption>,
     /// The commands of states that have one.
@@ -28,9 +26,6 @@ pub struct ServerOptions {
     pub generator: Vec<String>,
     /// Requests per second; `None` chooses a rate that the slowest state can well sustain.
     pub requests_per_s: Option<f64>,
-    /// Rates of earlier runs of a server, the newest first: the rate is kept where that is
-    /// possible.
-    pub earlier: Vec<EarlierRates>,
     /// Connections to each URL.
     pub connections: usize,
     /// Whether connections are used again after a response.
@@ -44,27 +39,6 @@ pub struct ServerOptions {
     /// Time allowed to the server until it answers the first request, once zc has started it or has
     /// run the command of a state.
     pub start_limit: Duration,
-    /// The server's CPU (as sender) and that of the load (as receiver). With a server that is
-    /// already there: the CPU of the positive control, and that of the load.
-    pub cpus: Option<CpuPair>,
-    /// Kind of work that the soakers do.
-    pub soaker: SoakerKind,
-    /// Time for the whole run, everything included.
-    pub budget_ns: u64,
-    /// Half-width of every ratio's interval at which the run may stop early: 0.025 is +-2.5 %.
-    pub target: f64,
-    /// Whether blocks are dropped beside other programs although costs leave these out.
-    pub strict: bool,
-    /// Seed of the random order; `None` draws one.
-    pub seed: Option<u64>,
-    /// Length of the measured part of a trial; `None` for the default.
-    pub window_ns: Option<u64>,
-    /// Length of an idle window between trials; `None` for the default.
-    pub idle_ns: Option<u64>,
-    /// Length of the warm-up before each window; `None` for the default.
-    pub warmup_ns: Option<u64>,
-    /// File that the run is saved in.
-    pub out: PathBuf,
 }
 
 /// A state and where requests go in it.

@@ -48,11 +48,11 @@ pub(crate) fn prepare(
     progress: &mut dyn Progress,
 ) -> Result<Prepared> {
     let started_at = jiff::Timestamp::now().to_string();
-    let seed = seed::or_fresh(options.seed)?;
+    let seed = seed::or_fresh(options.blocks.seed)?;
     trial::check_memory()?;
     let instance_lock = InstanceLock::claim();
     let host = meter::host();
-    let cpus = choose_cpus(options.cpus, options.remote.is_none())?;
+    let cpus = choose_cpus(options.blocks.cpus, options.remote.is_none())?;
     if options.remote.is_none() {
         a_cpu_each(cpus)
             .map_err(|error| error.help("zc soak -- LOADGENERATOR measures both together"))?;
@@ -117,8 +117,7 @@ pub(crate) fn prepare(
 
     let mut cells = cells::cells(options.states.iter().map(|each| &each.state));
     let reference = cells[0].label.clone();
-    let lengths = [options.warmup_ns, options.window_ns, options.idle_ns];
-    let timing = timing(lengths, !options.generator.is_empty());
+    let timing = timing(&options.blocks, !options.generator.is_empty());
     let mut rig = ServerRig::new(ServerSetup {
         links: place.up.links.clone(),
         load,
@@ -152,7 +151,7 @@ pub(crate) fn prepare(
     };
     let earlier = rate::shared(&of_states, &speeds);
     let KnownRates { rates: known, note } =
-        KnownRates::choose(&BTreeMap::new(), &options.earlier, link.facts().kind, &earlier);
+        KnownRates::choose(&BTreeMap::new(), &options.blocks.earlier, link.facts().kind, &earlier);
     for (state, bytes) in &of_states {
         if let (Some(rate), Some(known)) = (rates.get_mut(bytes), known.get(state)) {
             *rate = known / *bytes as f64;
@@ -186,9 +185,9 @@ pub(crate) fn prepare(
         timing,
         files: no_files(),
         seed,
-        budget_ns: options.budget_ns,
-        target: options.target,
-        strict: options.strict,
+        budget_ns: options.blocks.budget_ns,
+        target: options.blocks.target,
+        strict: options.blocks.strict,
         quick: false,
         factors: vec![Factor::State],
         unsoaked: Unsoaked::None,
@@ -209,7 +208,7 @@ pub(crate) fn prepare(
         warnings,
         probes,
         state_readings,
-        ..Header::new(started_at, options.command.clone(), plan, host, facts)
+        ..Header::new(started_at, options.blocks.command.clone(), plan, host, facts)
     };
     Ok(Prepared { header, bench: Box::new(rig), instance_lock })
 }
@@ -328,7 +327,7 @@ fn fixed_params(
         recv_buffer_bytes: 1,
         piece_bytes: 1,
         flows: options.connections,
-        ..usual(link, cpus, options.soaker, congestion)?
+        ..usual(link, cpus, options.blocks.soaker, congestion)?
     })
 }
 

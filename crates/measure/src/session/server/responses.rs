@@ -57,11 +57,11 @@ pub(crate) fn prepare(
     if let Some(log) = replay {
         replay::add_cells(log, &mut cells, &reference)?;
     }
-    let seed = seed::or_fresh(options.seed)?;
+    let seed = seed::or_fresh(options.blocks.seed)?;
     trial::check_memory()?;
     let instance_lock = InstanceLock::claim();
     let host = meter::host();
-    let cpus = choose_cpus(options.cpus, true)?;
+    let cpus = choose_cpus(options.blocks.cpus, true)?;
     a_cpu_each(cpus)?;
     let steps = &mut Steps { budget, states: None, stop, progress };
     steps.say("bringing up the link");
@@ -99,11 +99,11 @@ pub(crate) fn prepare(
             ));
         }
     }
-    let timing = timing([options.warmup_ns, options.window_ns, options.idle_ns], false);
+    let timing = timing(&options.blocks, false);
     let fixed = FixedParams {
         buffer_bytes: CALL_BUFFER,
         flows: CONNECTIONS,
-        ..usual(LinkKind::Veth, cpus, options.soaker, congestion.clone())?
+        ..usual(LinkKind::Veth, cpus, options.blocks.soaker, congestion.clone())?
     };
     let mut rig = ServerRig::new(ServerSetup {
         links: up.links.clone(),
@@ -136,9 +136,9 @@ pub(crate) fn prepare(
         timing,
         files,
         seed,
-        budget_ns: options.budget_ns,
-        target: options.target,
-        strict: options.strict,
+        budget_ns: options.blocks.budget_ns,
+        target: options.blocks.target,
+        strict: options.blocks.strict,
         quick: options.quick,
         factors: options.plan.factors.iter().map(|(factor, _)| *factor).collect(),
         unsoaked: Unsoaked::None,
@@ -154,7 +154,7 @@ pub(crate) fn prepare(
         unavailable,
         warnings,
         probes,
-        ..Header::new(started_at, options.command.clone(), plan, host, facts)
+        ..Header::new(started_at, options.blocks.command.clone(), plan, host, facts)
     };
     Ok(Prepared { header, bench: Box::new(rig), instance_lock })
 }
@@ -318,7 +318,7 @@ fn at_their_rates(
         .collect();
     let KnownRates { rates: known, note } = KnownRates::choose(
         &options.rates,
-        &options.earlier,
+        &options.blocks.earlier,
         rig.fixed().link,
         &rate::shared(&all, &speeds),
     );

@@ -196,7 +196,7 @@ pub(super) fn at_one_rate(
     let slowest = rate::slowest(&bytes_per_s)?;
     let typed = options.rate_bytes_per_s;
     let each: Vec<_> = bytes_per_s.keys().map(|label| (label.clone(), slowest)).collect();
-    let earlier = if typed.is_none() { options.earlier.as_slice() } else { &[] };
+    let earlier = if typed.is_none() { options.blocks.earlier.as_slice() } else { &[] };
     let KnownRates { rates, note } =
         KnownRates::choose(&BTreeMap::new(), earlier, rig.fixed().link, &each);
     let kept = || rates.get(&cells.first()?.label).copied();

@@ -89,11 +89,11 @@ pub(crate) fn prepare(
         Some(place) => Server::There(place),
         None => Server::Ours(place::program(options)?),
     };
-    let seed = seed::or_fresh(options.seed)?;
+    let seed = seed::or_fresh(options.blocks.seed)?;
     trial::check_memory()?;
     let instance_lock = InstanceLock::claim();
     let host = meter::host();
-    let cpus = choose_cpus(options.cpus, options.remote.is_none())?;
+    let cpus = choose_cpus(options.blocks.cpus, options.remote.is_none())?;
     let client = match (&options.remote, &server) {
         (Some(end), Server::There(place)) => {
             Client::Afar(Asks::from_afar(end, options, place.exported.address, steps)?)
@@ -178,7 +178,7 @@ pub(crate) fn prepare(
     let asked = cells::calls(&cells, &mounts, connections[0]);
     let origin_of = cells::origin_of(&asked, &mounts, &options.sizes, connections[0]);
     let load = asks.into_load(options.client, asked, options.depth, http);
-    let timing = timing(options.timing, false);
+    let timing = timing(&options.blocks, false);
     let mut rig = ServerRig::new(ServerSetup {
         links: up.links.clone(),
         load,
@@ -188,7 +188,7 @@ pub(crate) fn prepare(
             buffer_bytes: CALL_BUFFER,
             flows: connections[0],
             placement,
-            ..usual(link.facts().kind, cpus, options.soaker, congestion)?
+            ..usual(link.facts().kind, cpus, options.blocks.soaker, congestion)?
         },
         timing,
         replayed: None,
@@ -216,9 +216,9 @@ pub(crate) fn prepare(
         timing,
         files,
         seed,
-        budget_ns: options.budget_ns,
-        target: options.target,
-        strict: options.strict,
+        budget_ns: options.blocks.budget_ns,
+        target: options.blocks.target,
+        strict: options.blocks.strict,
         quick: false,
         factors: match connections.len() {
             1 => vec![Factor::Message, Factor::Send],
@@ -243,7 +243,7 @@ pub(crate) fn prepare(
         unavailable,
         warnings,
         probes,
-        ..Header::new(started_at, options.command.clone(), plan, host, facts)
+        ..Header::new(started_at, options.blocks.command.clone(), plan, host, facts)
     };
     Ok(Prepared { header, bench: Box::new(rig), instance_lock })
 }

@@ -2,16 +2,15 @@
 
 use std::path::PathBuf;
 
-use crate::session::earlier::EarlierRates;
-use crate::session::options::CpuPair;
+use crate::session::options::BlockOptions;
 use crate::session::remote_end::RemoteEnd;
-use zc_run::{NfsClient, NfsOperation, NfsServer, NfsTransport, NfsVersion, SoakerKind};
+use zc_run::{NfsClient, NfsOperation, NfsServer, NfsTransport, NfsVersion};
 
 /// All options of `zc run nfs`.
 #[derive(Debug, Clone)]
 pub struct NfsOptions {
-    /// The command line as it is saved in the run.
-    pub command: Vec<String>,
+    /// How its blocks are measured, and where they are saved.
+    pub blocks: BlockOptions,
     /// The server.
     pub server: NfsServer,
     /// Threads of the kernel's server.
@@ -38,26 +37,8 @@ pub struct NfsOptions {
     pub connections: Vec<usize>,
     /// Bytes per second of each cell; `None` chooses a rate that the slowest can well sustain.
     pub rate_bytes_per_s: Option<f64>,
-    /// Rates of earlier runs of NFS, the newest first: the rate is kept where that is possible.
-    pub earlier: Vec<EarlierRates>,
     /// Files whose bytes are served as one file; empty: generated ones.
     pub files: Vec<PathBuf>,
     /// The client's program; `None`: it is compiled.
     pub reader: Option<PathBuf>,
-    /// The server's CPU (as sender) and that of the client (as receiver).
-    pub cpus: Option<CpuPair>,
-    /// Kind of work that the soakers do.
-    pub soaker: SoakerKind,
-    /// Time for the whole run, everything included.
-    pub budget_ns: u64,
-    /// Half-width of every ratio's interval at which the run may stop early: 0.025 is +-2.5 %.
-    pub target: f64,
-    /// Whether blocks are dropped beside other programs although costs leave these out.
-    pub strict: bool,
-    /// Seed of the random order; `None` draws one.
-    pub seed: Option<u64>,
-    /// Lengths of warm-up, window and idle window; `None` for the usual ones.
-    pub timing: [Option<u64>; 3],
-    /// File that the run is saved in.
-    pub out: PathBuf,
 }
