@@ -15,7 +15,7 @@ fn main() -> std::io::Result<()> {
     for (place, text) in runs::seeds().iter().enumerate() {
         put("run_bytes", &format!("seed-{place}"), text.as_bytes())?;
     }
-    let hello = r#"{"zc":"serve","protocol":5,"version":"0.2.0","nonce":""#.to_owned()
+    let hello = r#"{"zc":"serve","protocol":6,"version":"0.2.0","nonce":""#.to_owned()
         + &"0f".repeat(32)
         + "\"}";
     for (name, text) in [

@@ -18,7 +18,7 @@ use zc_run::{Error, Result};
 
 /// Protocol version. Ends with different protocols cannot work together; ends with the same
 /// protocol can, whatever their versions.
-pub const PROTOCOL: u32 = 5;
+pub const PROTOCOL: u32 = 6;
 
 /// Version of this zc, as sent to the peer.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -404,7 +404,7 @@ mod tests {
         let error = received(&[
             "{\"zc\":\"serve\",\"protocol\":9,\"version\":\"0.2.0\\u001b[2J\",\"more\":[1]}\n",
         ]);
-        let start = "the far end speaks protocol 9 (zc 0.2.02J), this zc speaks 5 (zc ";
+        let start = "the far end speaks protocol 9 (zc 0.2.02J), this zc speaks 6 (zc ";
         assert!(error.message.starts_with(start), "{error}");
         assert!(
             error.message.ends_with("install the same version on both") && error.help.is_some(),
@@ -416,7 +416,7 @@ mod tests {
     fn each_failure_of_the_server_has_an_error_of_its_own() {
         assert!(received(&[]).message.contains("before its hello"));
         let hello = format!(
-            "{{\"zc\":\"serve\",\"protocol\":5,\"version\":\"x\",\"nonce\":\"{}\"}}\n",
+            "{{\"zc\":\"serve\",\"protocol\":6,\"version\":\"x\",\"nonce\":\"{}\"}}\n",
             hex(&[7; BYTES])
         );
         assert!(

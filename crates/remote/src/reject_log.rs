@@ -138,6 +138,6 @@ mod tests {
     fn a_reason_reads_as_a_sentence_about_the_peer() {
         let peer = "[2001:db8::1]:7".parse().unwrap();
         let text = ListenerEvent::Refused { peer, why: RejectReason::OtherProtocol(9) }.to_string();
-        assert_eq!(text, "[2001:db8::1]:7 was refused: it speaks protocol 9, this zc speaks 5");
+        assert_eq!(text, "[2001:db8::1]:7 was refused: it speaks protocol 9, this zc speaks 6");
     }
 }

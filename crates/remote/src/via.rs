@@ -474,7 +474,7 @@ mod tests {
             '{\"zc\":\"serve\",\"protocol\":9,\"version\":\"9\"}'; cat;; esac";
         let error = refused(&host.script("bin/zc", new).command(), None, SOON);
         assert!(
-            error.message.starts_with("the far end speaks protocol 9 (zc 9), this zc speaks 5"),
+            error.message.starts_with("the far end speaks protocol 9 (zc 9), this zc speaks 6"),
             "{error}"
         );
         assert!(
