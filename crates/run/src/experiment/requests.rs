@@ -9,7 +9,7 @@ pub(super) const DEFINITION: Definition = Definition {
     budget: "2m",
     plan: Ok(PLAN),
     examples: &[
-        ("zc run requests", "responses of five lengths, by every path"),
+        ("zc run requests", "responses of ten lengths, by every path"),
         ("zc run requests --responses close", "with a connection for each"),
     ],
     ..Definition::DEFAULT
