@@ -19,7 +19,8 @@ pub(super) struct ExportArgs {
     archive: PathBuf,
     #[command(flatten)]
     grouping: GroupingArgs,
-    /// Write Apache Parquet instead of CSV: columns with types, for DuckDB, pandas and Spark
+    /// Write Apache Parquet instead of CSV: columns with types, for DuckDB, pandas and Spark;
+    /// the zc of packages has it, the one of cargo install does with --features parquet
     #[arg(long, requires = "out", help_heading = "Output")]
     parquet: bool,
     /// Where it is written; an older file is replaced once it is complete [default: stdout]
@@ -53,7 +54,7 @@ pub(super) fn run(args: &ExportArgs) -> Result<()> {
             return Err(error.help("zc fleet collect DIR --archive ARCHIVE fills it"));
         }
         Ok(match args.parquet {
-            true => export_parquet(&runs, &grouping).into(),
+            true => export_parquet(&runs, &grouping)?.into(),
             false => export_csv(&runs, &grouping).into(),
         })
     })?;

@@ -2,6 +2,7 @@
 //! run, cell and end. Full precision, no units in the cells, nothing where a value is missing.
 
 mod columns;
+#[cfg(feature = "parquet")]
 mod parquet;
 
 use crate::csv::text;
@@ -28,16 +29,27 @@ fn cell(value: &Value, line: &Line) -> String {
 }
 
 /// The table as a file of Apache Parquet.
-pub fn parquet(runs: &[RunFigures], grouping: &Grouping) -> Vec<u8> {
-    parquet::file(runs, grouping)
+#[cfg(feature = "parquet")]
+pub fn parquet(runs: &[RunFigures], grouping: &Grouping) -> zc_run::Result<Vec<u8>> {
+    Ok(parquet::file(runs, grouping))
+}
+
+/// The table as a file of Apache Parquet.
+///
+/// # Errors
+/// [`ErrorKind::Unsupported`](zc_run::ErrorKind): this zc was built without it.
+#[cfg(not(feature = "parquet"))]
+pub fn parquet(_runs: &[RunFigures], _grouping: &Grouping) -> zc_run::Result<Vec<u8>> {
+    Err(zc_run::Error::unsupported("built-without-parquet", "this zc was built without Parquet")
+        .help(
+            "packages have it, and cargo install --locked --path crates/zc --features parquet; CSV \
+         needs no feature",
+        ))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ::parquet::file::reader::{FileReader as _, SerializedFileReader};
-    use ::parquet::record::{Field, Row};
-    use std::io::Write as _;
     use std::sync::Arc;
     use zc_analysis::fleet::{CellFigures, HostFacts, Logarithm};
 
@@ -48,7 +60,12 @@ mod tests {
     }
 
     /// Content of a Parquet file, in the form of the CSV.
+    #[cfg(feature = "parquet")]
     fn parquet_as_csv(file: &[u8]) -> String {
+        use ::parquet::file::reader::{FileReader as _, SerializedFileReader};
+        use ::parquet::record::{Field, Row};
+        use std::io::Write as _;
+
         let file = {
             let mut stored = tempfile::tempfile().unwrap();
             stored.write_all(file).unwrap();
@@ -102,6 +119,7 @@ mod tests {
         let grouping = Grouping { by: Vec::new(), features: [("n1".to_owned(), features)].into() };
         let runs = [run, alone];
         insta::assert_snapshot!(csv(&runs, &grouping));
-        assert_eq!(parquet_as_csv(&parquet(&runs, &grouping)), csv(&runs, &grouping));
+        #[cfg(feature = "parquet")]
+        assert_eq!(parquet_as_csv(&parquet(&runs, &grouping).unwrap()), csv(&runs, &grouping));
     }
 }
