@@ -170,7 +170,7 @@ mod tests {
         assert_eq!(options.command, ["ls", "-h", "--", "-x"]);
         assert!(read(&["-h"]).unwrap().help);
         assert!(read(&[]).unwrap().command.is_empty());
-        assert_eq!(read(&["-x", "ls"]).unwrap_err().message, "unknown option \"-x\"");
+        assert_eq!(read(&["-x", "ls"]).unwrap_err().id, "unknown-option");
     }
 
     #[test]

@@ -112,26 +112,39 @@ impl TtcpOptions {
         if options.help {
             return Ok(options);
         }
-        let wrong =
-            |message: &str, help: &str| Err(Error::usage("options-conflict", message).help(help));
+        let wrong = |id, message: &str, help: &str| Err(Error::usage(id, message).help(help));
         match (options.transmit, receive) {
             (true, true) => {
-                return wrong("\"-t\" and \"-r\" exclude one another", "-t sends, -r receives");
+                return wrong(
+                    "options-conflict",
+                    "\"-t\" and \"-r\" exclude one another",
+                    "-t sends, -r receives",
+                );
             }
             (false, false) => {
-                return wrong("neither \"-t\" nor \"-r\" is given", "-t sends, -r receives");
+                return wrong(
+                    "argument-missing",
+                    "neither \"-t\" nor \"-r\" is given",
+                    "-t sends, -r receives",
+                );
             }
             (true, false) if words.operands.is_empty() => {
-                return wrong("the host is missing", "ttcp -t -s HOST sends a pattern to HOST");
+                return wrong(
+                    "server-missing",
+                    "the host is missing",
+                    "ttcp -t -s HOST sends a pattern to HOST",
+                );
             }
             (false, true) if options.file.is_some() => {
                 return wrong(
+                    "options-conflict",
                     "\"-F\" is for the side that sends",
                     "-r writes what comes to stdout",
                 );
             }
             _ if options.file.is_some() && options.sink => {
                 return wrong(
+                    "options-conflict",
                     "\"-F\" and \"-s\" exclude one another",
                     "-s sends a pattern, -F a file",
                 );
@@ -140,6 +153,7 @@ impl TtcpOptions {
         }
         if options.transmit && options.port == 0 {
             return wrong(
+                "invalid-number",
                 "-p: port \"0\" is too small: at least 1",
                 "a whole number from 1 to 65535",
             );
@@ -434,18 +448,18 @@ mod tests {
 
     #[test]
     fn arguments_that_make_no_sense_are_errors() {
-        for (words, message) in [
-            (&[][..], "neither \"-t\" nor \"-r\" is given"),
-            (&["-tr"], "\"-t\" and \"-r\" exclude one another"),
-            (&["-t"], "the host is missing"),
-            (&["-r", "-Ff"], "\"-F\" is for the side that sends"),
-            (&["-tsFf", "h"], "\"-F\" and \"-s\" exclude one another"),
-            (&["-t", "a", "b"], "unexpected argument \"b\""),
-            (&["-t", "-p0", "a"], "-p: port \"0\" is too small: at least 1"),
-            (&["-tl0", "h"], "-l: buffer size \"0\" is too small: at least 1"),
-            (&["-u"], "unknown option \"-u\""),
+        for (words, id) in [
+            (&[][..], "argument-missing"),
+            (&["-tr"], "options-conflict"),
+            (&["-t"], "server-missing"),
+            (&["-r", "-Ff"], "options-conflict"),
+            (&["-tsFf", "h"], "options-conflict"),
+            (&["-t", "a", "b"], "unexpected-argument"),
+            (&["-t", "-p0", "a"], "invalid-number"),
+            (&["-tl0", "h"], "invalid-number"),
+            (&["-u"], "unknown-option"),
         ] {
-            assert_eq!(read(words).unwrap_err().message, message, "{words:?}");
+            assert_eq!(read(words).unwrap_err().id, id, "{words:?}");
         }
     }
 

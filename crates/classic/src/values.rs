@@ -75,20 +75,17 @@ mod tests {
             parse_number(Letter::Short('n'), "number of loops", Some(OsStr::new(text)), 1..=100)
         };
         assert_eq!(number("100").unwrap(), 100);
-        for (text, is) in [
-            ("0", "too small: at least 1"),
-            ("101", "too large: at most 100"),
-            ("99999999999999999999", "too large: at most 100"),
-            ("-1", "negative"),
-            ("", "not a whole number"),
-            ("1.5", "not a whole number"),
-            ("+5", "not a whole number"),
-            ("0x10", "not a whole number"),
-        ] {
-            assert_eq!(
-                number(text).unwrap_err().message,
-                format!("-n: number of loops \"{text}\" is {is}")
-            );
-        }
+        let texts = ["0", "101", "99999999999999999999", "-1", "", "1.5", "+5", "0x10"];
+        let said = texts.map(|text| number(text).unwrap_err().message).join("\n");
+        insta::assert_snapshot!(said, @r#"
+        -n: number of loops "0" is too small: at least 1
+        -n: number of loops "101" is too large: at most 100
+        -n: number of loops "99999999999999999999" is too large: at most 100
+        -n: number of loops "-1" is negative
+        -n: number of loops "" is not a whole number
+        -n: number of loops "1.5" is not a whole number
+        -n: number of loops "+5" is not a whole number
+        -n: number of loops "0x10" is not a whole number
+        "#);
     }
 }

@@ -423,16 +423,16 @@ mod tests {
 
     #[test]
     fn a_missing_argument_is_an_error_that_names_it() {
-        for (words, message) in [
-            (&["file"][..], "the server is missing"),
-            (&["-s", "0"], "there are no files to send"),
-            (&["-c", "-s", "0"], "there are no files to send"),
-            (&["-w", "-s", "0", "f"], "option \"-w\" has no meaning without \"-S\""),
-            (&["-s", "", "f"], "the name of the server is empty or is not UTF-8"),
-            (&["-s0", "f", "-n0"], "-n: number of loops \"0\" is too small: at least 1"),
-            (&["-s0", "f", "-p0"], "-p: port \"0\" is too small: at least 1"),
+        for (words, id) in [
+            (&["file"][..], "server-missing"),
+            (&["-s", "0"], "files-missing"),
+            (&["-c", "-s", "0"], "files-missing"),
+            (&["-w", "-s", "0", "f"], "option-needs-another"),
+            (&["-s", "", "f"], "invalid-host-name"),
+            (&["-s0", "f", "-n0"], "invalid-number"),
+            (&["-s0", "f", "-p0"], "invalid-number"),
         ] {
-            assert_eq!(read(words).unwrap_err().message, message, "{words:?}");
+            assert_eq!(read(words).unwrap_err().id, id, "{words:?}");
         }
     }
 

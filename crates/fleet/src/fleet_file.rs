@@ -421,25 +421,21 @@ mod tests {
     #[test]
     fn what_is_wrong_is_named_with_its_line_or_its_key() {
         let with = |more: &str| format!("{LEAST}{more}");
-        for (text, says) in [
-            ("nam = 1".to_owned(), "line 1: unknown field `nam`"),
-            (with("colour = \"red\"\n"), "line 7: unknown field `colour`"),
-            (LEAST.replace("\"f\"", "\"a b\""), "name: letters, digits"),
-            (LEAST.replace("8s", "8"), "budget: duration \"8\" has no unit"),
-            (with("options = [\"--out=x\"]\n"), "--out=x is set by zc fleet itself"),
-            (with("repeats = 0\n"), "repeats: 1 to 1000"),
-            (with("[pairs]\nchoose = \"reference\"\n"), "[pairs] reference: which host it is"),
-            (with("[pairs]\npartners = 0\n"), "[pairs] partners: at least 1"),
-            (
-                with("[slurm]\ndeadline = \"1s\"\n"),
-                "[slurm] deadline: duration \"1s\" is too short",
-            ),
-            (with("[[hosts]]\nnames = \"m\"\nwires = [\"a b\"]\n"), "wires, machine: \"a b\""),
-            (format!("engine = \"kubernetes\"\n{LEAST}"), "[kubernetes] image: the name of"),
-        ] {
-            let error = FleetFile::parse(&text, "f.toml", None).unwrap_err();
-            assert!(error.message.contains(says), "{text}: {}", error.message);
-        }
+        let texts = [
+            "nam = 1".to_owned(),
+            with("colour = \"red\"\n"),
+            LEAST.replace("\"f\"", "\"a b\""),
+            LEAST.replace("8s", "8"),
+            with("options = [\"--out=x\"]\n"),
+            with("repeats = 0\n"),
+            with("[pairs]\nchoose = \"reference\"\n"),
+            with("[pairs]\npartners = 0\n"),
+            with("[slurm]\ndeadline = \"1s\"\n"),
+            with("[[hosts]]\nnames = \"m\"\nwires = [\"a b\"]\n"),
+            format!("engine = \"kubernetes\"\n{LEAST}"),
+        ];
+        let said = texts.map(|text| FleetFile::parse(&text, "f.toml", None).unwrap_err().message);
+        insta::assert_snapshot!(said.join("\n"));
     }
 
     #[test]
@@ -447,7 +443,7 @@ mod tests {
         let twice = format!("{LEAST}[[hosts]]\nnames = \"n2\"\n");
         let file = FleetFile::parse(&twice, "f.toml", None).unwrap();
         let error = file.hosts(|_| unreachable!()).unwrap_err();
-        assert_eq!(error.message, "host \"n2\" is there twice");
+        assert_eq!(error.id, "duplicate-host");
         let one = LEAST.replace("n[1-2]", "n1");
         assert!(FleetFile::parse(&one, "f.toml", None).unwrap().hosts(|_| unreachable!()).is_err());
     }

@@ -80,9 +80,9 @@ mod tests {
         let folder = Folder { path, whose: crate::files::Whose::Own };
         let take = || folder.lock("zc fleet submit");
         let held = take().unwrap();
-        let said = take().unwrap_err().message;
+        let error = take().unwrap_err();
         let own = format!("zc fleet submit (process {} on ", std::process::id());
-        assert!(said.starts_with(&own) && said.contains(") is at work in "), "{said}");
+        assert!(error.id == "folder-in-use" && error.message.starts_with(&own), "{error:?}");
         drop(held);
         drop(take().unwrap());
         std::fs::remove_file(at.path().join(NAME)).unwrap();

@@ -374,7 +374,8 @@ mod tests {
         let at = tempfile::tempdir().unwrap();
         let path = at.path().join("f");
         let (folder, lock) = Folder::create(&path).unwrap();
-        assert!(Folder::create(&path).unwrap_err().message.contains("is at work in"));
+        let refused = || Folder::create(&path).unwrap_err().id;
+        assert_eq!(refused(), "folder-in-use");
         folder.write_secret(&folder.fleet_manifest(), "token").unwrap();
         drop(lock);
         let (folder, _lock) = Folder::create(&path).unwrap();
@@ -382,14 +383,13 @@ mod tests {
         drop(_lock);
         let [run, _, _] = folder.files("x", "1");
         folder.write(&run, "a run").unwrap();
-        assert!(Folder::create(&path).unwrap_err().message.ends_with("it is not empty"));
+        assert_eq!(refused(), "cannot-make-folder");
         std::fs::remove_file(&run).unwrap();
         std::fs::write(path.join("mine"), "").unwrap();
-        assert!(Folder::create(&path).unwrap_err().message.ends_with("it is not empty"));
+        assert_eq!(refused(), "cannot-make-folder");
         std::fs::remove_file(path.join("mine")).unwrap();
         folder.write(&folder.plan(), "{}").unwrap();
-        let again = Folder::create(&path).unwrap_err();
-        assert!(again.message.ends_with("it has the plan of a fleet already"), "{again}");
+        assert_eq!(refused(), "cannot-make-folder");
     }
 
     #[test]

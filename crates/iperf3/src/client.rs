@@ -124,6 +124,7 @@ impl Test {
                     io::ErrorKind::ConnectionRefused | io::ErrorKind::ConnectionReset
                 );
                 let error = Error::os(format!("connect to iperf3 server \"{name}\""), error)
+                    .id("cannot-connect")
                     .help("start one there: iperf3 -s -p PORT");
                 return if again { Attempt::Later(error) } else { Attempt::Never(error) };
             }
@@ -306,12 +307,13 @@ impl Test {
     }
 
     fn lost(&self, lost: &Lost) -> Error {
-        let error = Error::failed("iperf3-lost", format!("iperf3 server \"{}\" {lost}", self.name));
+        let message = format!("iperf3 server \"{}\" {lost}", self.name);
         match lost {
             Lost::NoState(_) | Lost::Nonsense(_) | Lost::TooLong { .. } => {
-                error.help("is it an iperf3 that listens there? its port is 5201 by default")
+                Error::failed("iperf3-protocol", message)
+                    .help("is it an iperf3 that listens there? its port is 5201 by default")
             }
-            _ => error,
+            _ => Error::failed("iperf3-lost", message),
         }
     }
 }
@@ -382,6 +384,7 @@ mod tests {
     const WAITS_FOR_A_CPU: Duration = Duration::from_secs(2);
 
     /// A step of a scripted server. A text is preceded by its length.
+    #[derive(Clone, Copy)]
     enum Turn {
         Read(usize),
         ReadText,
@@ -424,21 +427,16 @@ mod tests {
         at
     }
 
-    fn message(error: &Error, at: SocketAddr) -> String {
-        error.message.replace(&at.to_string(), "HOST")
-    }
-
-    fn open_fault(turns: impl IntoIterator<Item = Turn>, patience: Duration) -> String {
-        let at = server(turns);
-        message(&Test::open(at, 1, patience).unwrap_err(), at)
+    fn open_fault(turns: impl IntoIterator<Item = Turn>, patience: Duration) -> Error {
+        Test::open(server(turns), 1, patience).unwrap_err()
     }
 
     /// The error of a test whose server takes `turns` after the end of the test was announced.
-    fn end_fault(turns: impl IntoIterator<Item = Turn>) -> String {
+    fn end_fault(turns: impl IntoIterator<Item = Turn>) -> Error {
         let at = server(BEGIN.into_iter().chain([Say(b"\x01\x02"), Hear(1)]).chain(turns));
         let mut test = Test::open(at, 1, PATIENCE).unwrap();
         test.running().unwrap();
-        message(&test.end(&[5], 1.0).unwrap_err(), at)
+        test.end(&[5], 1.0).unwrap_err()
     }
 
     const RESULTS: &str = r#"{"cpu_util_total":12.5,"cpu_util_user":2.5,"cpu_util_system":10,
@@ -476,34 +474,19 @@ mod tests {
 
     #[test]
     fn a_server_that_is_not_iperf3_and_one_that_denies_access_get_different_errors() {
-        assert_eq!(
-            open_fault([Say(b"SSH-2.0-OpenSSH\r\n"), Hear(100)], PATIENCE),
-            "iperf3 server \"HOST\" sent \"83\", which is not a state of iperf3"
-        );
-        assert_eq!(
-            open_fault([Hear(COOKIE_BYTES), Say(b"\x0e"), Hear(1)], PATIENCE),
-            "iperf3 server \"HOST\" sent \"14\" (DisplayResults), which is not valid there"
-        );
-        assert_eq!(
-            open_fault(
-                [Hear(COOKIE_BYTES), Say(b"\x09"), ReadText, Say(b"\xfe\0\0\0\x8e\0\0\0\0")],
-                PATIENCE
-            ),
-            "iperf3 server \"HOST\" cannot go on: its error 142, it wants a user name and a \
-             password"
-        );
-        assert_eq!(
-            open_fault([Hear(COOKIE_BYTES), Say(b"\x09"), ReadText, Say(b"\xfe\0\0")], PATIENCE),
-            "iperf3 server \"HOST\" cannot go on, and does not say why"
-        );
-        assert_eq!(
-            open_fault([Hear(COOKIE_BYTES), Say(b"\x09"), ReadText, Say(b"\x0b")], PATIENCE),
-            "iperf3 server \"HOST\" was told to end"
-        );
-        assert_eq!(
-            open_fault([Hear(COOKIE_BYTES), Hear(1)], Duration::from_millis(50)),
-            "iperf3 server \"HOST\" sent nothing for 0.05 s"
-        );
+        let begins = [Hear(COOKIE_BYTES), Say(b"\x09"), ReadText];
+        let then = |bytes: &'static [u8]| begins.into_iter().chain([Say(bytes)]);
+        for (error, id) in [
+            (open_fault([Say(b"SSH-2.0-OpenSSH\r\n"), Hear(100)], PATIENCE), "iperf3-protocol"),
+            (open_fault([Hear(COOKIE_BYTES), Say(b"\x0e"), Hear(1)], PATIENCE), "iperf3-protocol"),
+            (open_fault(then(b"\xfe\0\0"), PATIENCE), "iperf3-failed"),
+            (open_fault(then(b"\x0b"), PATIENCE), "iperf3-ended"),
+            (open_fault([Hear(COOKIE_BYTES), Hear(1)], Duration::from_millis(50)), "iperf3-lost"),
+        ] {
+            assert_eq!(error.id, id, "{error}");
+        }
+        let error = open_fault(then(b"\xfe\0\0\0\x8e\0\0\0\0"), PATIENCE);
+        assert!(error.id == "iperf3-failed" && error.message.contains("error 142"), "{error:?}");
     }
 
     #[test]
@@ -524,14 +507,11 @@ mod tests {
             }
         });
         let error = Test::open(at, 1, WAITS_FOR_A_CPU).unwrap_err();
-        assert_eq!(message(&error, at), "iperf3 server \"HOST\" is busy with another test");
+        assert_eq!(error.id, "iperf3-busy");
         TcpStream::connect(at).unwrap().write_all(b"!").unwrap();
         assert!(busy.join().unwrap() > 1);
         let error = Test::open(at, 1, Duration::from_millis(20)).unwrap_err();
-        assert!(
-            message(&error, at).starts_with("cannot connect to iperf3 server \"HOST\": "),
-            "{error}"
-        );
+        assert_eq!(error.id, "cannot-connect");
     }
 
     #[test]
@@ -546,32 +526,30 @@ mod tests {
             listener
         });
         let error = Test::open(at, 1, WAITS_FOR_A_CPU).unwrap_err();
-        assert_eq!(message(&error, at), "iperf3 server \"HOST\" is busy with another test");
+        assert_eq!(error.id, "iperf3-busy");
         drop(denied.join().unwrap());
     }
 
     #[test]
     fn a_server_that_breaks_off_or_sends_invalid_results_is_an_error() {
-        assert_eq!(end_fault([]), "iperf3 server \"HOST\" closed the control connection");
-        assert_eq!(
-            end_fault([Say(b"\x0d"), ReadText, Say(&[0xff; 8])]),
-            "iperf3 server \"HOST\" announced a message of 4294967295 bytes, of which 1048576 at \
-             most are taken"
-        );
-        assert!(end_fault([Say(b"\x0d"), ReadText, SayText("{}")]).starts_with(
-            "iperf3 server \"HOST\" sent what makes no sense: missing field `cpu_util_total`"
-        ));
-        assert_eq!(
-            end_fault([Say(b"\x0d"), ReadText, SayText(RESULTS), Say(b"\x0e")]),
-            "iperf3 server \"HOST\" has results of 2 streams, of 1 that there were"
-        );
+        for (rest, id) in [
+            (&[][..], "iperf3-lost"),
+            (&[Say(&[0xff; 8])], "iperf3-protocol"),
+            (&[SayText("{}")], "iperf3-protocol"),
+            (&[SayText(RESULTS), Say(b"\x0e")], "iperf3-results-incomplete"),
+        ] {
+            let begins = [Say(b"\x0d"), ReadText];
+            let turns = begins.into_iter().chain(rest.iter().copied());
+            assert_eq!(end_fault(turns).id, id);
+        }
+        assert_eq!(end_fault([]).id, "iperf3-lost");
     }
 
     #[test]
     fn streams_are_1_to_128() {
         for streams in [0, 129] {
             let error = Test::open(([127, 0, 0, 1], 1).into(), streams, PATIENCE).unwrap_err();
-            assert!(error.message.contains("1 to 128"), "{error}");
+            assert_eq!(error.id, "too-many-streams");
         }
     }
 }

@@ -46,14 +46,13 @@ pub(super) fn cannot_connect(
     error: &io::Error,
 ) -> Error {
     let url = origin.quoted();
-    if let Some((why, help)) = tls::why(error) {
-        return Error::remote("tls-failed", format!("cannot connect to {url} with TLS: {why}"))
-            .help(help);
+    if let Some((id, why, help)) = tls::why(error) {
+        return Error::remote(id, format!("cannot connect to {url} with TLS: {why}")).help(help);
     }
     match (Errno::from_io_error(error), source) {
         (Some(Errno::ADDRNOTAVAIL | Errno::AFNOSUPPORT | Errno::INVAL), Some(source)) => {
             Error::usage(
-                "cannot-connect",
+                "source-address-unusable",
                 format!(
                     "cannot connect from {} to {address}: {}",
                     ip_text(source),
@@ -65,10 +64,11 @@ pub(super) fn cannot_connect(
                      same IP version; or its ports are used up",
             )
         }
-        (Some(Errno::MFILE | Errno::NFILE), _) => {
-            Error::failed("cannot-connect", format!("cannot connect to {url}: {}", in_words(error)))
-                .help("use fewer connections, or raise the limit: ulimit -n")
-        }
+        (Some(Errno::MFILE | Errno::NFILE), _) => Error::failed(
+            "too-many-open-files",
+            format!("cannot connect to {url}: {}", in_words(error)),
+        )
+        .help("use fewer connections, or raise the limit: ulimit -n"),
         _ => Error::remote(
             "cannot-connect",
             format!("cannot connect to {url} at {address}: {}", in_words(error)),

@@ -138,7 +138,7 @@ impl Load {
         inbox.recv_timeout(at_most.saturating_add(PATIENCE)).map_err(|error| match error {
             RecvTimeoutError::Disconnected => ended(),
             RecvTimeoutError::Timeout => Error::failed(
-                "load-thread-stalled",
+                "thread-stalled",
                 "the thread that sends the requests does not answer",
             ),
         })

@@ -475,7 +475,7 @@ impl Pool {
             slot.close();
             return self.reopen(poller, index);
         }
-        if let Some((why, _)) = error.and_then(tls::why) {
+        if let Some((_, why, _)) = error.and_then(tls::why) {
             return self.fail(index, Fault::Tls, format!("the TLS session broke: {why}"));
         }
         let how = error.map(|error| format!(" ({})", in_words(error))).unwrap_or_default();

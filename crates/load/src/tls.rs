@@ -121,8 +121,9 @@ fn name(origin: &Origin) -> Result<ServerName<'static>> {
     })
 }
 
-/// Why there is no session, if that is why: completes "no TLS with HOST: ", and a hint.
-pub(super) fn why(error: &io::Error) -> Option<(String, &'static str)> {
+/// Why there is no session, if that is why: the id of the error, what completes "no TLS with HOST:
+/// ", and a hint.
+pub(super) fn why(error: &io::Error) -> Option<(&'static str, String, &'static str)> {
     const TRUST: &str = "name its authority with --cacert FILE, or accept anybody with --insecure";
     const NAMES: &str = "a certificate is made for a host with openssl req -addext \
                          subjectAltName=DNS:HOST; --insecure accepts any";
@@ -130,40 +131,43 @@ pub(super) fn why(error: &io::Error) -> Option<(String, &'static str)> {
     let error = error.get_ref()?.downcast_ref::<rustls::Error>()?;
     let said = match error {
         rustls::Error::InvalidCertificate(error) => {
-            let what = match error {
+            let (id, what, help) = match error {
                 // The latter: by somebody else of the same name.
-                CertificateError::UnknownIssuer | CertificateError::BadSignature => {
-                    "its certificate is signed by nobody that is trusted".to_owned()
-                }
+                CertificateError::UnknownIssuer | CertificateError::BadSignature => (
+                    "certificate-not-trusted",
+                    "its certificate is signed by nobody that is trusted",
+                    TRUST,
+                ),
                 // The common name of its subject is not looked at: RFC 9525, 2.
                 CertificateError::NotValidForNameContext { presented, .. }
                     if presented.is_empty() =>
                 {
-                    let what = "its certificate names no host (no subjectAltName)".to_owned();
-                    return Some((what, NAMES));
+                    (
+                        "certificate-without-host",
+                        "its certificate names no host (no subjectAltName)",
+                        NAMES,
+                    )
                 }
                 CertificateError::NotValidForName
                 | CertificateError::NotValidForNameContext { .. } => {
-                    return Some(("its certificate is for another name".to_owned(), NAMES));
+                    ("certificate-for-another-name", "its certificate is for another name", NAMES)
                 }
                 CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
-                    return Some(("its certificate has expired".to_owned(), OTHERWISE));
+                    ("certificate-expired", "its certificate has expired", OTHERWISE)
                 }
                 CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
-                    return Some(("its certificate is not valid yet".to_owned(), OTHERWISE));
+                    ("certificate-not-yet-valid", "its certificate is not valid yet", OTHERWISE)
                 }
                 other => {
                     let what = format!("its certificate is not accepted: {}", refusal(other));
-                    return Some((what, OTHERWISE));
+                    return Some(("certificate-not-accepted", what, OTHERWISE));
                 }
             };
-            return Some((what, TRUST));
+            return Some((id, what.to_owned(), help));
         }
         rustls::Error::InvalidMessage(_) => {
-            return Some((
-                "what it sends is not TLS".to_owned(),
-                "does that port serve http:// instead?",
-            ));
+            let what = "what it sends is not TLS".to_owned();
+            return Some(("not-tls", what, "does that port serve http:// instead?"));
         }
         rustls::Error::PeerIncompatible(PeerIncompatible::ServerDoesNotSupportTls12Or13) => {
             "it has neither TLS 1.2 nor TLS 1.3".to_owned()
@@ -180,7 +184,7 @@ pub(super) fn why(error: &io::Error) -> Option<(String, &'static str)> {
         rustls::Error::Other(error) => words_of(&error.0),
         other => other.to_string(),
     };
-    Some((said, "openssl s_client -connect HOST:PORT shows what the server offers"))
+    Some(("tls-failed", said, "openssl s_client -connect HOST:PORT shows what the server offers"))
 }
 
 /// Why a certificate is not accepted.
@@ -391,7 +395,7 @@ mod tests {
                 "it breaks the protocol: too many empty fragments",
             ),
         ] {
-            let (what, _) = why(&io::Error::other(error)).unwrap();
+            let (_, what, _) = why(&io::Error::other(error)).unwrap();
             assert_eq!(what, said);
         }
     }

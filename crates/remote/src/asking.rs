@@ -127,8 +127,11 @@ fn place(wanted: Option<IpAddr>, from: Option<SocketAddr>) -> Result<SocketAddr>
         .help("name the server by that address, or by localhost")),
         (_, Some(from)) => Ok(from),
         (Some(wanted), None) => Ok(SocketAddr::new(wanted, 0)),
-        (None, None) => Err(Error::usage("protocol", "it is not known where the server is")
-            .help("name it by an address that the other machine reaches")),
+        (None, None) => Err(Error::usage(
+            "server-unreachable-from-far-end",
+            "it is not known where the server is",
+        )
+        .help("name it by an address that the other machine reaches")),
     }
 }
 
@@ -167,7 +170,7 @@ mod tests {
         assert_eq!(place(Some(client.ip()), Some(client)).unwrap(), client);
         assert_eq!(place(Some(client.ip()), Some(at("[::ffff:192.0.2.1]:4000"))).unwrap(), client);
         let error = place(Some(other.ip()), Some(client)).unwrap_err();
-        assert!(error.message.contains("not to 192.0.2.2"), "{error}");
+        assert!(error.id == "foreign-target" && error.message.contains("192.0.2.2"), "{error:?}");
         // By a command of the user there.
         assert_eq!(place(Some(other.ip()), None).unwrap(), other);
         // In the client's zone.

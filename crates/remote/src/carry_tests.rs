@@ -73,10 +73,8 @@ fn a_zc_that_is_there_is_used_unless_it_speaks_another_protocol() {
             answering(start(&host.command(), None, &program(0), SOON).unwrap());
         assert!(name == CARRIED && via.carried().is_some());
         let error = failed(&host.command(), &Carry::Never);
-        assert!(
-            error.message.starts_with(&format!("the far end speaks protocol {PROTOCOL}9 (zc 9)")),
-            "{error}"
-        );
+        assert_eq!(error.id, "far-end-version");
+        assert!(error.message.contains(&format!("{PROTOCOL}9")), "{error}");
         let help = error.help.unwrap();
         assert!(help.contains(&host.path("bin/zc")) && help.contains("--no-carry"), "{help}");
     }
@@ -90,19 +88,19 @@ fn a_zc_that_is_there_is_used_unless_it_speaks_another_protocol() {
 fn what_is_not_carried_is_an_error_with_its_reason_and_remedy() {
     let host = Host::new();
     let error = failed(&host.command(), &Carry::Never);
-    assert!(error.message.starts_with("no zc at the far end of \"/usr/bin/env -i"), "{error}");
+    assert_eq!(error.id, "far-end-without-zc");
     assert!(error.help.unwrap().starts_with("leave out --no-carry"));
     host.script("bin/uname", "echo Linux pdp11");
     let own = Carry::Named(Program::of_file("/proc/self/exe".as_ref()).unwrap());
     if let Err(error) = start(&host.command(), None, &own, SOON).map(drop) {
-        assert!(error.message.ends_with(", the far end is Linux pdp11"), "{error}");
+        assert!(error.message.contains("Linux pdp11"), "{error}");
         assert!(error.help.unwrap().starts_with("name a static zc for Linux pdp11 by --carry"));
     }
     let dash = installed("dash").or_else(|| installed("sh")).unwrap();
     let host = Host::new();
     host.with_only(&dash, &["rm", "head", "uname"]);
     let error = failed(&host.bare_command(), &program(0));
-    assert!(error.message.ends_with("the far end lacks mktemp, chmod, sha256sum"), "{error}");
+    assert!(error.message.contains("mktemp, chmod, sha256sum"), "{error}");
 }
 
 /// A command to a host where every place for a program is a file system mounted with `options`;
@@ -127,14 +125,12 @@ fn with_places(options: &str) -> Option<String> {
 
 #[test]
 fn where_no_folder_takes_a_program_each_is_named_with_what_it_lacks() {
-    for (options, why) in [
-        ("noexec", "/tmp forbids programs, /dev/shm forbids programs"),
-        ("size=64k", "/tmp has no room, /dev/shm has no room"),
-    ] {
+    for options in ["noexec", "size=64k"] {
         let Some(command) = with_places(options) else { return };
         let error = failed(&command, &program(LARGE));
-        assert!(error.message.contains(why), "{error}");
-        assert!(error.help.unwrap().contains("TMPDIR="));
+        assert_eq!(error.id, "no-place-to-carry");
+        let named = ["/tmp", "/dev/shm"].iter().all(|place| error.message.contains(place));
+        assert!(named && error.help.unwrap().contains("TMPDIR="));
     }
 }
 
@@ -172,10 +168,9 @@ fn a_stream_that_changes_bytes_is_noticed_before_anything_runs() {
     for program in [program(LARGE), carried_script(&format!(": >'{canary}'"), LARGE)] {
         let error = failed(&command, &program);
         // gzip may notice it before all is sent: then the stream ends, and the words are gzip's.
-        let says = |words: &[&str]| words.iter().all(|words| error.message.contains(words));
-        let is_told = says(&["is not the zc that was sent (SHA-256)"])
-            || says(&["ended while zc was carried to", "gzip: stdin: invalid compressed data"]);
-        assert!(is_told, "{error}");
+        let is_of_gzip = error.message.contains("gzip: stdin: invalid compressed data");
+        let expected = if is_of_gzip { "carrying-ended" } else { "carried-zc-damaged" };
+        assert_eq!(error.id, expected, "{error}");
         assert_eq!(host.left(), [""; 0]);
     }
     assert!(!std::fs::exists(canary).unwrap());
@@ -187,20 +182,20 @@ fn a_stream_that_ends_at_any_byte_leaves_nothing() {
     let script = script(None, Duties::Usual).len();
     let announced = script + program(LARGE).offer(&Wanted::default()).unwrap().line().len();
     for (bytes, expected) in [
-        (100, "ended before there was a zc"),
-        (script - 3, "ended before there was a zc"),
-        (script, "no zc at the far end"),
-        (script + 20, "no zc at the far end"),
-        (announced, "ended while zc was carried to"),
-        (announced + 1, "ended while zc was carried to"),
-        (announced + 300_000, "ended while zc was carried to"),
+        (100, "command-ended"),
+        (script - 3, "command-ended"),
+        (script, "far-end-without-zc"),
+        (script + 20, "far-end-without-zc"),
+        (announced, "carrying-ended"),
+        (announced + 1, "carrying-ended"),
+        (announced + 300_000, "carrying-ended"),
         // The rest is in the pipe, where it is lost.
-        (announced + LARGE, "is not the zc that was sent (SHA-256)"),
+        (announced + LARGE, "carried-zc-damaged"),
     ] {
         let host = Host::new();
         let command = format!("{stdbuf} -o0 head -c {bytes} | {}", host.command());
         let error = failed(&command, &program(LARGE));
-        assert!(error.message.contains(expected), "{bytes}: {error}");
+        assert_eq!(error.id, expected, "{bytes}: {error}");
         assert_eq!(host.left(), [""; 0], "{bytes}");
     }
 }
@@ -208,18 +203,18 @@ fn a_stream_that_ends_at_any_byte_leaves_nothing() {
 #[test]
 fn a_shell_that_is_killed_at_any_step_leaves_nothing() {
     for (tool, expected) in [
-        ("uname", "no zc at the far end"),
-        ("rm", "no zc at the far end"),
-        ("head", "no zc at the far end"),
-        ("gzip", "ended while zc was carried to"),
-        ("sha256sum", "ended while zc was carried to"),
+        ("uname", "far-end-without-zc"),
+        ("rm", "far-end-without-zc"),
+        ("head", "far-end-without-zc"),
+        ("gzip", "carrying-ended"),
+        ("sha256sum", "carrying-ended"),
     ] {
         let host = Host::new();
         // It does its work first, so that what it does is there to be left.
         let does = if tool == "rm" { "/bin/rm \"$@\";" } else { "" };
         host.script(&format!("bin/{tool}"), &format!("{does} kill -9 0"));
         let error = failed(&host.command(), &program(LARGE));
-        assert!(error.message.contains(expected), "{tool}: {error}");
+        assert_eq!(error.id, expected, "{tool}: {error}");
         assert_eq!(host.left(), [""; 0], "{tool}");
     }
 }
@@ -228,16 +223,15 @@ fn a_shell_that_is_killed_at_any_step_leaves_nothing() {
 fn a_program_that_does_not_run_there_is_an_error_that_quotes_it() {
     let host = Host::new();
     let error = failed(&host.command(), &carried_script("echo what am I >&2; exit 3", 0));
-    assert!(error.message.ends_with("does not run there: what am I"), "{error}");
+    assert!(error.id == "carried-zc-broken" && error.message.contains("what am I"), "{error:?}");
     let error = failed(&host.command(), &carried_script("exit 3", 0));
-    assert!(error.message.ends_with("does not run there: exit code 3"), "{error}");
+    assert!(error.id == "carried-zc-broken" && error.message.contains("code 3"), "{error:?}");
     let broken = Carry::Named(Program::of_bytes(b"\x7fELF\x02\x01\x01\0no program"));
-    let error = failed(&host.command(), &broken);
-    assert!(error.message.contains("does not run there: "), "{error}");
+    assert_eq!(failed(&host.command(), &broken).id, "carried-zc-broken");
     // It says that it is zc, and then fails.
     let fails = "case $1 in --version) echo zc 7;; *) echo no more >&2; exit 1;; esac";
     let error = failed(&host.command(), &carried_script(fails, 0));
-    assert!(error.message.ends_with("ended before its hello: no more"), "{error}");
+    assert!(error.id == "far-end-version" && error.message.contains("no more"), "{error:?}");
     assert!(error.message.contains("tmp (carried there)\""), "{error}");
     assert_eq!(host.left(), [""; 0]);
 }
@@ -280,8 +274,7 @@ fn a_far_end_that_does_not_take_it_in_time_is_given_up_with_its_processes() {
     let host = stuck();
     let error = start(&host.command(), None, &program(0), Duration::from_secs(2));
     let error = error.map(drop).unwrap_err();
-    assert!(error.message.ends_with("within 2 s"), "{error}");
-    assert!(error.message.starts_with("zc could not be carried to"), "{error}");
+    assert!(error.id == "carrying-too-slow" && error.message.contains("2 s"), "{error:?}");
     let pid = std::fs::read_to_string(host.path("pid")).unwrap();
     assert!(ends(pid.trim().parse().unwrap()));
     assert_eq!(host.left(), [""; 0]);

@@ -221,18 +221,20 @@ impl<T: Transport> Client<T> {
     }
 
     fn receive(&mut self, patience: Duration) -> Result<Reply> {
-        let gone = |message: &str, transport: &T| {
+        let gone = |id, message: &str, transport: &T| {
             let help =
                 transport.last_error().unwrap_or_else(|| "its own stderr may say why".to_owned());
-            Err(Error::remote("far-end-gone", message).help(help))
+            Err(Error::remote(id, message).help(help))
         };
         match self.received(patience)? {
             Received::Message(Reply::Error { kind, id, message, help }) => {
                 Err(Error { help, ..Error::new(kind, id, format!("at the far end: {message}")) })
             }
             Received::Message(reply) => Ok(reply),
-            Received::Late => gone("the far end does not answer any more", &self.transport),
-            Received::Closed => gone("the far end has gone away", &self.transport),
+            Received::Late => {
+                gone("far-end-stalled", "the far end does not answer any more", &self.transport)
+            }
+            Received::Closed => gone("far-end-gone", "the far end has gone away", &self.transport),
             Received::TooLong => Err(unexpected()),
             Received::Nonsense(line) => Err(no_message(&line)),
         }
@@ -530,6 +532,7 @@ mod tests {
         let (mut client, mut server) = client_of(&[]);
         server.write_all(b"Broadcast message: reboot at noon\n").unwrap();
         let error = client.soak(true).unwrap_err();
+        assert_eq!(error.id, "far-end-protocol");
         assert!(error.message.contains("\"Broadcast message: reboot at noon\""), "{error}");
         assert!(error.help.unwrap().contains("must be silent"));
     }
@@ -544,10 +547,8 @@ mod tests {
         };
         let (mut client, _server) = client_of(&[error]);
         let Err(TrialError::Broke(error)) = client.finish(&[], 0.0) else { panic!() };
-        assert_eq!(
-            (error.kind, error.message.as_str()),
-            (ErrorKind::Failed, "at the far end: a receiver broke")
-        );
+        assert_eq!((error.kind, &*error.id), (ErrorKind::Failed, "receiver-broke"));
+        assert!(error.message.contains("a receiver broke"), "{error}");
     }
 
     #[test]

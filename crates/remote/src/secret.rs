@@ -114,7 +114,7 @@ impl Secret {
         let checked = meta.is_file() && !is_credential(path);
         if checked && mode & 0o077 != 0 {
             return Err(Error::input(
-                "secret-readable-by-others",
+                "token-file-readable-by-others",
                 format!("{name} can be used by others than its owner (mode {:04o})", mode & 0o7777),
             )
             .help(format!("chmod 600 {}", shell_word(path))));
@@ -122,13 +122,13 @@ impl Secret {
         let us = zc_kernel::process::euid();
         if checked && meta.uid() != us && us != 0 {
             return Err(Error::input(
-                "secret-of-another-user",
+                "token-file-of-another-user",
                 format!("{name} belongs to another user (uid {})", meta.uid()),
             )
             .help("a token is for one's own eyes: have it in a file of your own"));
         }
         let Some(bytes) = named_file::bytes(file, MOST_BYTES as u64).map_err(read)? else {
-            return Err(Error::input("secret-too-long", format!("{name} is longer than 4 KiB"))
+            return Err(Error::input("token-too-long", format!("{name} is longer than 4 KiB"))
                 .help("its first line is the token"));
         };
         let line = without_bom(&bytes).split(|&byte| byte == b'\n').next().unwrap_or_default();
@@ -138,18 +138,18 @@ impl Secret {
     fn from_bytes(bytes: &[u8], name: &str) -> Result<Self> {
         let help = "head -c 20 /dev/urandom | od -An -tx1 | tr -d ' \\n' makes a good one";
         if bytes.is_empty() {
-            return Err(Error::input("secret-empty", format!("{name} is empty")).help(help));
+            return Err(Error::input("token-empty", format!("{name} is empty")).help(help));
         }
         if bytes.len() < FEWEST_BYTES {
             let error = format!(
                 "{name} is too short to be a secret: it has {} bytes, not {FEWEST_BYTES}",
                 bytes.len()
             );
-            return Err(Error::input("secret-too-short", error).help(help));
+            return Err(Error::input("token-too-short", error).help(help));
         }
         if bytes.len() > MOST_BYTES {
             return Err(
-                Error::input("secret-too-long", format!("{name} is longer than 4 KiB")).help(help)
+                Error::input("token-too-long", format!("{name} is longer than 4 KiB")).help(help)
             );
         }
         Ok(Self { key: bytes.to_vec(), one_time: false })
@@ -271,9 +271,13 @@ mod tests {
 
     #[test]
     fn words_that_are_unfit_as_a_secret_are_refused() {
-        for word in ["", " \n", "short", &"x".repeat(5000)] {
+        let long = "x".repeat(5000);
+        for (word, is) in
+            [("", "empty"), (" \n", "empty"), ("short", "too-short"), (&long, "too-long")]
+        {
             let error = Secret::from_word(word).unwrap_err();
-            assert!(error.message.starts_with("the token is ") && error.help.is_some(), "{error}");
+            assert_eq!(error.id, format!("token-{is}"));
+            assert!(error.help.is_some());
         }
     }
 
@@ -291,8 +295,8 @@ mod tests {
         for mode in [0o640, 0o604, 0o620] {
             let (_folder, path) = file(b"sixteen letters.\n", mode);
             let error = Secret::from_file(&path).unwrap_err();
-            assert!(error.message.contains("can be used by others"), "{error}");
-            assert!(error.message.ends_with(&format!("(mode {mode:04o})")), "{error}");
+            assert_eq!(error.id, "token-file-readable-by-others");
+            assert!(error.message.contains(&format!("{mode:04o}")), "{error}");
             let help = error.help.unwrap();
             assert!(
                 help.starts_with("chmod 600 '") && help.ends_with(r"/it'\''s a token'"),
@@ -303,21 +307,16 @@ mod tests {
 
     #[test]
     fn a_file_without_a_token_is_an_error_that_names_it() {
-        for (text, what) in
-            [(&b"\ntoken in the second line\n"[..], "empty"), (&[b'x'; 4097], "longer than 4 KiB")]
-        {
+        for (text, id) in [
+            (&b"\ntoken in the second line\n"[..], "token-empty"),
+            (&[b'x'; 4097], "token-too-long"),
+        ] {
             let (_folder, path) = file(text, 0o600);
             let error = Secret::from_file(&path).unwrap_err();
-            assert!(
-                error.message.contains("it's a token") && error.message.ends_with(what),
-                "{error}"
-            );
+            assert!(error.id == id && error.message.contains("it's a token"), "{error:?}");
         }
         let error = Secret::from_file(Path::new("/nonexistent")).unwrap_err();
-        assert_eq!(
-            error.message,
-            "cannot read token file \"/nonexistent\": no such file or directory"
-        );
+        assert!(error.message.contains("\"/nonexistent\""), "{error}");
         assert!(Secret::from_file(Path::new("/proc")).is_err());
     }
 }

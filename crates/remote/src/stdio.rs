@@ -64,7 +64,7 @@ fn line(connection: &mut Connection, until: Instant, stop: &Stop) -> Result<Vec<
             Received::Message(line) => return Ok(line),
             Received::Closed => return Err(Error::remote("client-gone", "the client is gone")),
             Received::Late if stop.is_set() => {
-                return Err(Error::remote("interrupted", "stopped before a client came"));
+                return Err(Error::remote("far-end-stopped", "stopped before a client came"));
             }
             Received::Late if !left.is_zero() => {}
             Received::Late | Received::TooLong | Received::Nonsense(_) => {

@@ -122,7 +122,7 @@ mod tests {
     #[test]
     fn the_error_of_an_unknown_name_lists_the_known_ones() {
         let error = unknown("senfile".parse::<SendPath>().unwrap_err());
-        assert_eq!(error.message, "unknown send path \"senfile\"");
+        assert_eq!(error.id, "unknown-send-path");
         let help = error.help.unwrap();
         assert!(
             help.starts_with("did you mean \"sendfile\"? known: read+write, read+send, "),

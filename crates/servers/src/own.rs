@@ -208,7 +208,7 @@ impl Worker {
             .spawn(body)
             .map_err(|error| Error::os("start a worker of zc's own server", error))?;
         let tid = is_ready.recv().unwrap_or_else(|_| {
-            Err(Error::failed("worker-ended", "a worker of zc's own server ended"))
+            Err(Error::failed("thread-ended", "a worker of zc's own server ended"))
         })?;
         Ok(Self { thread, tid })
     }

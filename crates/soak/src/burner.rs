@@ -92,7 +92,7 @@ impl Burner {
             .push(std::thread::Builder::new().name(name.to_owned()).spawn(work).map_err(error)?);
         tid_in
             .recv()
-            .map_err(|_| Error::failed("burner-ended", "the burner ended before it began"))?
+            .map_err(|_| Error::failed("thread-ended", "the burner ended before it began"))?
             .map_err(error)
     }
 

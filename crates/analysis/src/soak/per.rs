@@ -106,7 +106,7 @@ impl Per {
     pub fn regex(expression: &str) -> Result<Self> {
         let wrong = |why: &str| {
             Error::usage(
-                "unusable-count-expression",
+                "invalid-count-expression",
                 format!("\"{expression}\" cannot be used: {why}"),
             )
             .help("an expression with one group, such as '(\\d+) files'")
@@ -202,8 +202,8 @@ mod tests {
         }
         for wrong in ["(", "files", "(a)(b)"] {
             let error = Per::regex(wrong).unwrap_err();
-            assert!(error.message.contains("cannot be used") && error.help.is_some(), "{wrong}");
+            assert!(error.id == "invalid-count-expression" && error.help.is_some(), "{wrong}");
         }
-        assert!(Per::with_known_readers("pages").unwrap_err().message.contains("\"pages\""));
+        assert_eq!(Per::with_known_readers("pages").unwrap_err().id, "cannot-count");
     }
 }

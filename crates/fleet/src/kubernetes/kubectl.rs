@@ -146,17 +146,14 @@ mod tests {
              host or port?\n",
         )
         .error();
-        assert!(
-            error.message.starts_with("the cluster does not answer: The connection"),
-            "{error}"
-        );
+        assert_eq!(error.id, "cluster-unreachable");
         let error = failed(
             "Error from server (Forbidden): jobs.batch is forbidden: User \"a\" cannot list \
              resource \"jobs\"\n",
         )
         .error();
         assert!(error.help.unwrap().contains("rights"));
-        assert_eq!(failed("").error().message, "kubectl failed: it said nothing");
+        assert_eq!(failed("").error().id, "kubectl-failed");
     }
 
     #[test]

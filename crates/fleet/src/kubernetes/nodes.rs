@@ -136,9 +136,10 @@ mod tests {
         let one = "\"zc/host\":\"1\"";
         check([one; 4]).unwrap();
         let error = check([one, "\"cpu\":\"8\"", one, "\"zc/host\":\"2\""]).unwrap_err();
-        assert!(error.message.ends_with("n2 has 0, and so on: 2 nodes"), "{}", error.message);
+        assert_eq!(error.id, "nodes-not-exclusive");
+        assert!(error.message.contains("n2 has 0") && error.message.contains("2 nodes"), "{error}");
         assert!(error.help.unwrap().contains("kubectl patch node n2 "));
         let missing = exclusive(&plan, &Nodes { items: Vec::new() }).unwrap_err();
-        assert!(missing.message.starts_with("the cluster has no node \"n"), "{}", missing.message);
+        assert_eq!(missing.id, "no-such-node");
     }
 }

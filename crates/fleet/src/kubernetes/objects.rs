@@ -206,7 +206,7 @@ mod tests {
 
     #[test]
     fn what_is_no_list_is_refused_and_what_is_not_ours_passed_over() {
-        assert!(parse("No resources found").unwrap_err().message.contains("no list of objects"));
+        assert_eq!(parse("No resources found").unwrap_err().id, "unexpected-kubectl-output");
         assert!(
             parse("{\"items\":[{\"kind\":\"Job\",\"metadata\":{\"name\":\"x\"}}]}")
                 .unwrap()

@@ -206,7 +206,7 @@ fn output(command: &str, words: &[&str]) -> Result<String> {
     }
     let said = String::from_utf8_lossy(&output.stderr);
     let said = said.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it said nothing");
-    Err(Error::remote("command-failed", format!("{command} failed: {}", escape(said.trim(), 200)))
+    Err(Error::remote("slurm-failed", format!("{command} failed: {}", escape(said.trim(), 200)))
         .help(
             "is slurmctld up? sinfo tells; what was submitted stays, and the same command goes on",
         ))

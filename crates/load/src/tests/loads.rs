@@ -91,13 +91,13 @@ fn targets_are_asked_for_in_turn_and_each_has_its_own_length() {
     let (_, words) = phase.first_fault.unwrap();
     assert_eq!(words, "\"/grows\": a body has 1 bytes, and the first one had 600");
 
-    for (url, targets, says) in [
-        (server.url(), of(&["/a"]), "has the path \"/file\""),
-        (base.url().to_owned(), of(&["/a", "b"]), "\"b\" is not the path of a URL"),
-        (base.url().to_owned(), of(&["/a b"]), "\"/a b\" is not the path"),
+    for (url, targets, id, named) in [
+        (server.url(), of(&["/a"]), "url-with-path", "\"/file\""),
+        (base.url().to_owned(), of(&["/a", "b"]), "invalid-url-path", "\"b\""),
+        (base.url().to_owned(), of(&["/a b"]), "invalid-url-path", "\"/a b\""),
     ] {
         let error = Origin::resolve(&url).unwrap().asked_for(targets).unwrap_err();
-        assert!(error.kind == ErrorKind::Usage && error.message.contains(says), "{error:?}");
+        assert!(error.id == id && error.message.contains(named), "{error:?}");
     }
 }
 
@@ -290,8 +290,8 @@ fn connections_come_from_the_source_and_headers_are_sent() {
 
     let foreign = LoadOptions { source: Some("192.0.2.9:0".parse().unwrap()), ..server.options() };
     let error = start(foreign).unwrap_err();
-    assert_eq!(error.kind, ErrorKind::Usage);
-    assert!(error.message.contains("192.0.2.9") && error.help.is_some(), "{}", error.message);
+    assert_eq!((error.kind, &*error.id), (ErrorKind::Usage, "source-address-unusable"));
+    assert!(error.message.contains("192.0.2.9") && error.help.is_some(), "{error}");
 }
 
 #[test]
@@ -335,7 +335,7 @@ fn of_several_addresses_the_one_that_accepts_is_taken() {
 fn what_enters_first_may_refuse() {
     let server = Server::answering(response("200 OK", 3));
     let refused = crate::Load::start(server.options(), || Err(Error::failed("no-cpu", "no CPU")));
-    assert_eq!(refused.unwrap_err().message, "no CPU");
+    assert_eq!(refused.unwrap_err().id, "no-cpu");
     assert_eq!(server.connections(), 0);
 }
 

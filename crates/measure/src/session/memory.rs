@@ -305,7 +305,7 @@ mod tests {
     #[test]
     fn a_budget_of_zero_is_an_error_that_says_so() {
         let error = memory(&options(0), &Stop::default(), &mut |_| {}).unwrap_err();
-        assert_eq!(error.message, "the budget was spent before anything was measured");
+        assert_eq!(error.id, "budget-spent");
         assert!(error.help.is_some());
     }
 }

@@ -83,7 +83,7 @@ impl Saving {
     fn push(&mut self, line: &str) -> Result<()> {
         if self.is_cut {
             return Err(Error::output(
-                "run-cut-off",
+                "cannot-save-run",
                 "the run is cut off: stdout took no more of it",
             ));
         }

@@ -97,7 +97,7 @@ pub fn edge(
     }
     Err(Error::new(
         ErrorKind::NothingKept,
-        "counters-unreadable",
+        "counters-not-simultaneous",
         "the counters could not be read in one moment: something else had the CPU, again and again",
     )
     .help("wait for a quiet machine: --wait-until-quiet 10min"))

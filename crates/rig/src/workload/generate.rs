@@ -84,7 +84,7 @@ fn make(
     super::given::make_room(count)?;
     let cannot = |error: io::Error| {
         Error::output(
-            "cannot-write-files",
+            "cannot-write",
             format!(
                 "cannot write the generated files in folder \"{}\": {}",
                 folder.display(),
@@ -244,11 +244,8 @@ mod tests {
     #[test]
     fn a_folder_that_does_not_exist_is_an_error_that_names_it() {
         let error = generate_in(Path::new("/nonesuch"), 1, &[]).map(drop).unwrap_err();
-        assert_eq!(error.kind, ErrorKind::Output);
-        assert!(
-            error.message.starts_with("cannot write the generated files in folder \"/nonesuch\": "),
-            "{error}"
-        );
+        assert_eq!((error.kind, &*error.id), (ErrorKind::Output, "cannot-write"));
+        assert!(error.message.contains("\"/nonesuch\""), "{error}");
         assert!(error.help.is_some_and(|help| help.contains("TMPDIR")));
     }
 
@@ -278,10 +275,7 @@ mod tests {
     #[ignore = "runs as a child with a file system of 1 MB on /mnt"]
     fn child_with_a_full_disk() {
         let error = generate_in(Path::new("/mnt"), 1, &[]).map(drop).unwrap_err();
-        assert_eq!(error.kind, ErrorKind::Output);
-        assert_eq!(
-            error.message,
-            "cannot write the generated files in folder \"/mnt\": no space left on device"
-        );
+        assert_eq!((error.kind, &*error.id), (ErrorKind::Output, "cannot-write"));
+        assert!(error.message.contains("\"/mnt\""), "{error}");
     }
 }

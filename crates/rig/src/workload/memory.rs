@@ -332,8 +332,8 @@ mod tests {
             check_enough(enough).unwrap();
         }
         let error = check_enough(Some(52 * MIB)).unwrap_err();
-        assert_eq!(error.kind, zc_run::ErrorKind::Unsupported);
-        assert!(error.message.contains("needs 100 MiB of memory, and 52 are left"), "{error}");
+        assert_eq!(error.id, "too-little-memory");
+        assert!(error.message.contains("100 MiB") && error.message.contains("52"), "{error}");
     }
 
     #[test]

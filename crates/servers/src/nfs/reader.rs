@@ -85,7 +85,7 @@ impl ReaderProgram {
 fn folder() -> Result<tempfile::TempDir> {
     tempfile::tempdir().map_err(|error| {
         Error::output(
-            "cannot-write",
+            "cannot-make-folder",
             format!("cannot make a folder for the reader: {}", in_words(&error)),
         )
     })

@@ -291,6 +291,7 @@ mod tests {
         differ(&["0"], &["1"]).unwrap();
         differ(&["0", "0"], &["1", "1"]).unwrap();
         let error = differ(&["0", "1"], &["1", "1"]).unwrap_err();
-        assert!(error.message.contains("leave net.ipv4.tcp_sack at 1"), "{error}");
+        assert_eq!(error.id, "states-do-not-differ");
+        assert!(error.message.contains("net.ipv4.tcp_sack at 1"), "{error}");
     }
 }

@@ -354,18 +354,17 @@ mod tests {
         assert!(clocks.count <= all_ns + 1_000_000, "{clocks:?} {all_ns}");
         assert!(all_ns > 120_000_000, "too little to tell: {all_ns}");
         assert!(until_ns + 60_000_000 >= all_ns, "{before:?} {clocks:?} {all_ns}");
-        let error = target.read().unwrap_err();
-        assert!(error.message.contains("ended meanwhile"), "{error}");
+        assert_eq!(target.read().unwrap_err().id, "target-ended");
     }
 
     #[test]
     fn who_is_not_there_is_told() {
-        let wrong = |result: Result<Target>| result.unwrap_err().to_string();
-        assert!(wrong(Target::of_pid(i32::MAX)).contains("no process"));
-        assert!(wrong(Target::of_pid(std::process::id() as i32)).contains("zc itself"));
-        assert!(wrong(Target::of_cgroup("/zc/no-such")).contains("no cgroup"));
-        assert!(wrong(Target::of_service("zc-no-such")).contains("does not run here"));
-        assert!(wrong(Target::of_service("../x")).contains("no name of a service"));
+        let wrong = |result: Result<Target>| result.unwrap_err().id;
+        assert_eq!(wrong(Target::of_pid(i32::MAX)), "no-such-process");
+        assert_eq!(wrong(Target::of_pid(std::process::id() as i32)), "zc-in-target");
+        assert_eq!(wrong(Target::of_cgroup("/zc/no-such")), "no-such-cgroup");
+        assert_eq!(wrong(Target::of_service("zc-no-such")), "service-not-running");
+        assert_eq!(wrong(Target::of_service("../x")), "invalid-service-name");
     }
 
     #[test]

@@ -13,7 +13,9 @@ impl Effect for Congestion {
     /// default, every packet of every path would pay for a timer.
     fn before_connect(&self, socket: &Unconnected, fixed: &FixedParams) -> Result<()> {
         let Some(name) = fixed.set_congestion() else { return Ok(()) };
-        tcp::set_congestion(socket, name)
-            .map_err(|error| Error::os(format!("use congestion control \"{name}\""), error))
+        tcp::set_congestion(socket, name).map_err(|error| {
+            Error::os(format!("use congestion control \"{name}\""), error)
+                .id("congestion-control-unavailable")
+        })
     }
 }
