@@ -86,7 +86,7 @@ pub(super) fn listen(port: u16, buffers: Buffers) -> Result<(TcpListener, Vec<Ca
             }
             _ => "choose another port with -p",
         };
-        Error::os(format!("listen on port \"{port}\""), error).help(help)
+        Error::os(format!("listen on port \"{port}\""), error).id("cannot-listen").help(help)
     })
 }
 
@@ -132,6 +132,7 @@ pub(super) fn connect(
     }
     let error = last.unwrap_or_else(|| io::Error::from(io::ErrorKind::NotFound));
     Err(Error::os(format!("connect to \"{server}\", port {port}"), error)
+        .id("cannot-connect")
         .help("does the other end listen there? -p chooses the port"))
 }
 

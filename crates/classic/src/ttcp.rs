@@ -112,26 +112,39 @@ impl TtcpOptions {
         if options.help {
             return Ok(options);
         }
-        let wrong =
-            |message: &str, help: &str| Err(Error::usage("options-conflict", message).help(help));
+        let wrong = |id, message: &str, help: &str| Err(Error::usage(id, message).help(help));
         match (options.transmit, receive) {
             (true, true) => {
-                return wrong("\"-t\" and \"-r\" exclude one another", "-t sends, -r receives");
+                return wrong(
+                    "options-conflict",
+                    "\"-t\" and \"-r\" exclude one another",
+                    "-t sends, -r receives",
+                );
             }
             (false, false) => {
-                return wrong("neither \"-t\" nor \"-r\" is given", "-t sends, -r receives");
+                return wrong(
+                    "direction-missing",
+                    "neither \"-t\" nor \"-r\" is given",
+                    "-t sends, -r receives",
+                );
             }
             (true, false) if words.operands.is_empty() => {
-                return wrong("the host is missing", "ttcp -t -s HOST sends a pattern to HOST");
+                return wrong(
+                    "host-missing",
+                    "the host is missing",
+                    "ttcp -t -s HOST sends a pattern to HOST",
+                );
             }
             (false, true) if options.file.is_some() => {
                 return wrong(
+                    "option-needs-another",
                     "\"-F\" is for the side that sends",
                     "-r writes what comes to stdout",
                 );
             }
             _ if options.file.is_some() && options.sink => {
                 return wrong(
+                    "options-conflict",
                     "\"-F\" and \"-s\" exclude one another",
                     "-s sends a pattern, -F a file",
                 );
@@ -140,6 +153,7 @@ impl TtcpOptions {
         }
         if options.transmit && options.port == 0 {
             return wrong(
+                "invalid-number",
                 "-p: port \"0\" is too small: at least 1",
                 "a whole number from 1 to 65535",
             );
