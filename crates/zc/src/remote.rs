@@ -254,7 +254,7 @@ pub(super) fn address(text: &str) -> Result<SocketAddr> {
         Err(error) => in_words(&error),
     };
     Err(Error::usage(
-        "host-without-address",
+        "address-not-here",
         format!("\"{}\" is no address here: {why}", escape(text, 80)),
     )
     .help("such as 192.0.2.1, 2001:db8::1 or fe80::1%eth0, without a port"))

@@ -413,7 +413,7 @@ fn states_that_are_the_same_where_a_server_runs_are_an_error() {
     command.args(["--state", &format!("one={reads}"), "--state", &format!("two={reads}; :")]);
     command.args(["--verify-state", "echo the same", "--out", "run.json"]);
     let output = command.finish().unwrap();
-    assert!(stderr(&output).contains("the same"), "{}", stderr(&output));
+    assert_eq!(refused(&output, 1), "states-do-not-differ");
     assert!(!output.status.success() && server.is_alive());
 }
 

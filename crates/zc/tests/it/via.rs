@@ -240,7 +240,7 @@ fn saved(folder: &Path) -> String {
 
 /// Whether no data could go to a far end on this machine, which is said on stderr too.
 fn has_no_address(said: &str) -> bool {
-    let has_none = said.contains(" of no address");
+    let has_none = said.contains("[far-end-without-address]");
     if has_none {
         eprintln!("skipped: this machine has no address but those of the loopback interface");
     }
