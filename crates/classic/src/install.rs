@@ -42,6 +42,7 @@ pub fn install(folder: &Path) -> Result<Vec<Installed>> {
             .and_then(|(folder, name)| folder.symlink(&one.program, &name))
             .map_err(|error| {
                 Error::os(format!("make the link \"{}\"", one.link.display()), error)
+                    .id("cannot-create-file")
                     .kind(ErrorKind::Output)
                     .help("choose a folder that may be written")
             })?;

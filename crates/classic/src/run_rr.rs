@@ -152,7 +152,9 @@ pub fn run_rr(options: &RunRrOptions) -> NotRun {
             Error::usage("command-not-found", format!("there is no command \"{name}\""))
                 .help("builtins of a shell need a shell: run_rr sh -c '...'"),
         ),
-        _ => NotRun::NotRunnable(Error::os(format!("run \"{name}\""), error)),
+        _ => NotRun::NotRunnable(
+            Error::os(format!("run \"{name}\""), error).id("cannot-run-command"),
+        ),
     }
 }
 

@@ -86,7 +86,7 @@ pub(super) fn listen(port: u16, buffers: Buffers) -> Result<(TcpListener, Vec<Ca
             }
             _ => "choose another port with -p",
         };
-        Error::os(format!("listen on port \"{port}\""), error).help(help)
+        Error::os(format!("listen on port \"{port}\""), error).id("cannot-listen").help(help)
     })
 }
 

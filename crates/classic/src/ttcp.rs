@@ -123,21 +123,21 @@ impl TtcpOptions {
             }
             (false, false) => {
                 return wrong(
-                    "argument-missing",
+                    "direction-missing",
                     "neither \"-t\" nor \"-r\" is given",
                     "-t sends, -r receives",
                 );
             }
             (true, false) if words.operands.is_empty() => {
                 return wrong(
-                    "server-missing",
+                    "host-missing",
                     "the host is missing",
                     "ttcp -t -s HOST sends a pattern to HOST",
                 );
             }
             (false, true) if options.file.is_some() => {
                 return wrong(
-                    "options-conflict",
+                    "option-needs-another",
                     "\"-F\" is for the side that sends",
                     "-r writes what comes to stdout",
                 );

@@ -345,7 +345,7 @@ fn unanswered(origin: &Origin, fault: Fault, words: String) -> Error {
     let error = match fault {
         Fault::Connect | Fault::Tls => Error::remote("cannot-connect", words),
         _ => Error::remote(
-            "no-answer",
+            if fault == Fault::Malformed { "not-http" } else { "no-answer" },
             format!("no answer from \"{}\": {words}", escape(&origin.first_url(), 200)),
         ),
     };

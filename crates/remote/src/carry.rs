@@ -62,7 +62,8 @@ impl Program {
     pub fn of_file(path: &Path) -> Result<Self> {
         let name = format!("\"{}\"", path.display());
         let cannot = |error| {
-            Error::os(format!("read the program {name}"), error).kind(zc_run::ErrorKind::Input)
+            let error = Error::os(format!("read the program {name}"), error);
+            error.id("cannot-read-file").kind(zc_run::ErrorKind::Input)
         };
         let meta = std::fs::metadata(path).map_err(cannot)?;
         let no_program = || {

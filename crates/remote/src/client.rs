@@ -135,8 +135,12 @@ impl<T: Transport> Client<T> {
         let until = Instant::now() + TO_MEET;
         let mut in_time = candidates.iter().take_while(|_| Instant::now() < until);
         let Some((data, rtt_ns)) = in_time.find_map(|address| meet(&target(address))) else {
+            let id = match candidates.is_empty() {
+                true => "far-end-without-address",
+                false => "far-end-data-port-unreachable",
+            };
             return Err(Error::remote(
-                "far-end-data-port-unreachable",
+                id,
                 format!(
                     "the far end cannot be reached for data at port {} of {}",
                     ready.data_port,

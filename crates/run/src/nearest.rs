@@ -15,12 +15,11 @@ pub fn unknown_among(what: &str, given: &str, known: &[&str]) -> Error {
         format!("unknown {what} \"{}\"", super::escape(given, 40))
     };
     let list = format!("known: {}", known.join(", "));
-    Error::new(ErrorKind::Usage, format!("unknown-{}", what.replace(' ', "-")), message).help(
-        match nearest(given, known) {
-            Some(name) => format!("did you mean \"{name}\"? {list}"),
-            None => list,
-        },
-    )
+    let id = format!("unknown-{}", what.replace(' ', "-").to_lowercase());
+    Error::new(ErrorKind::Usage, id, message).help(match nearest(given, known) {
+        Some(name) => format!("did you mean \"{name}\"? {list}"),
+        None => list,
+    })
 }
 
 /// The known name that was probably meant: one that is few edits away, or the only one that

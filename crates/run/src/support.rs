@@ -89,14 +89,14 @@ impl Unavailable {
 
     /// The error if the user asked for it by name; the message begins with `what` (`the link
     /// "null"`).
-    pub fn into_error(self, what: impl std::fmt::Display) -> Error {
+    pub fn into_error(self, id: &'static str, what: impl std::fmt::Display) -> Error {
         let kind = match self.kind {
             UnavailableKind::Failed => ErrorKind::Failed,
             UnavailableKind::Unsupported | UnavailableKind::Refused | UnavailableKind::Unknown => {
                 ErrorKind::Unsupported
             }
         };
-        let error = Error::new(kind, "unavailable", format!("{what}: {}", self.reason));
+        let error = Error::new(kind, id, format!("{what}: {}", self.reason));
         Error { help: self.remedy, ..error }
     }
 }

@@ -123,17 +123,20 @@ impl Kept {
         let said =
             self.news.read_line(&mut line).ok().and_then(|_| serde_json::from_str(&line).ok());
         let what = &self.wanted.what;
-        let message = match said {
-            Some(Said::NotStarted { why }) => format!("{what} could not be started: {why}"),
-            Some(Said::Ended { how, last_words: Some(words) }) => {
-                format!("{what} ended with {how} and said: {}", escape(&words, MOST_WORDS))
+        let (id, message) = match said {
+            Some(Said::NotStarted { why }) => {
+                ("program-not-started", format!("{what} could not be started: {why}"))
             }
+            Some(Said::Ended { how, last_words: Some(words) }) => (
+                "program-ended",
+                format!("{what} ended with {how} and said: {}", escape(&words, MOST_WORDS)),
+            ),
             Some(Said::Ended { how, last_words: None }) => {
-                format!("{what} ended with {how} and said nothing")
+                ("program-ended", format!("{what} ended with {how} and said nothing"))
             }
-            None => format!("the process that keeps {what} is gone"),
+            None => ("keeper-gone", format!("the process that keeps {what} is gone")),
         };
-        Err(Error::remote("server-ended", message).help(format!("it is: {}", self.command())))
+        Err(Error::remote(id, message).help(format!("it is: {}", self.command())))
     }
 
     /// The command as it was typed, for messages.

@@ -253,7 +253,9 @@ impl Port {
         };
         if !goes_on {
             let fresh = open_sender(self.path, socket, &self.setup);
-            *opened = Some(fresh.map_err(|no| no.into_error("zc's own server cannot answer"))?);
+            *opened = Some(fresh.map_err(|no| {
+                no.into_error("path-unavailable", "zc's own server cannot answer")
+            })?);
         }
         let Some(sender) = opened else { return Ok(()) };
         let mut request = [0; LONGEST_REQUEST];

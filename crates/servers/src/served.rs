@@ -95,7 +95,7 @@ impl Served {
         match self {
             Self::RanAlready(_) => load.look().map_err(|error| match error {
                 error if error.kind == ErrorKind::Remote => {
-                    error.prefixed("the server does not answer any more: ")
+                    error.id("server-gone").prefixed("the server does not answer any more: ")
                 }
                 error => error,
             }),

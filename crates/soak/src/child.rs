@@ -125,7 +125,7 @@ fn not_run(program: &std::ffi::OsStr, error: io::Error) -> CommandFault {
         _ => true,
     };
     let error = if found {
-        Error::os(format!("run \"{name}\""), error)
+        Error::os(format!("run \"{name}\""), error).id("cannot-run-command")
     } else {
         Error::usage("command-not-found", format!("there is no command \"{name}\""))
             .help("a shell's own words need a shell: sh -c '...'")

@@ -198,7 +198,7 @@ mod tests {
         run.blocks[1].dropped = Some(Dropped::Steal { share: 0.5 });
         let error = nothing_kept(&run).unwrap();
         assert_eq!(error.kind, ErrorKind::NothingKept);
-        assert!(error.message.contains("the hypervisor takes 50 % of 2 CPUs"), "{error}");
+        assert!(error.message.contains("hypervisor") && error.message.contains("50 %"), "{error}");
         run.blocks.truncate(1);
         run.blocks[0].dropped = Some(Dropped::Unfinished);
         assert!(nothing_kept(&run).unwrap().help.unwrap().contains("--budget"));
@@ -234,12 +234,12 @@ mod tests {
         let iperf3 = OtherProgram { name: "iperf3".to_owned(), cpus: 0.45 };
         run.end.as_mut().unwrap().other_programs.push(iperf3);
         let error = nothing_kept(&run).unwrap();
-        let message = "0 of 2 blocks kept: other programs use 80 % of 2 CPUs: iperf3 0.45 CPUs";
-        assert_eq!(error.message, message);
+        assert_eq!(error.id, "nothing-kept");
+        assert!(error.message.contains("iperf3 0.45 CPUs"), "{error}");
         let quota = Warning::new(CPU_QUOTA, Severity::Withhold, "this cgroup may use 0.50 CPUs");
         run.header.warnings.push(quota.remedy("run outside of the container"));
         let error = nothing_kept(&run).unwrap();
-        assert_eq!(error.message, "0 of 2 blocks kept: this cgroup may use 0.50 CPUs");
+        assert!(error.message.contains("this cgroup may use 0.50 CPUs"), "{error}");
         assert_eq!(error.help.as_deref(), Some("run outside of the container"));
     }
 }

@@ -20,40 +20,52 @@ use zc_run::{Cell, Error, Header, Result, Run};
 /// The file is not a run of `zc run` that can be repeated here.
 pub(super) fn repeated(path: &Path, mut typed: StreamArgs) -> Result<(Spec, StreamArgs)> {
     let run = read::run(path)?;
-    let cannot = |why: &str| {
-        Error::input(
-            "run-not-repeatable",
-            format!("the run in \"{}\" cannot be repeated: {why}", tell::path(path)),
-        )
+    let cannot = |id, why: &str| {
+        Error::input(id, format!("the run in \"{}\" cannot be repeated: {why}", tell::path(path)))
     };
-    let RunArgs { plan, own, stream, .. } = command(&run)
-        .ok_or_else(|| cannot("its command is not one of this zc").help("type its options"))?;
+    let RunArgs { plan, own, stream, .. } = command(&run).ok_or_else(|| {
+        cannot("run-of-unknown-command", "its command is not one of this zc")
+            .help("type its options")
+    })?;
     let old = match own {
         Some(OwnArgs::Requests(args) | OwnArgs::Replay(args)) => args,
         _ => stream,
     };
     if run.header.remote.is_some() && !typed.remote.is_given() {
-        return Err(cannot("it had another machine at its other end, which a file may not name")
-            .help("name it again: --remote HOST or --via COMMAND"));
+        return Err(cannot(
+            "remote-missing",
+            "it had another machine at its other end, which a file may not name",
+        )
+        .help("name it again: --remote HOST or --via COMMAND"));
     }
     if run.header.plan.states.is_some() && typed.ab.is_empty() {
-        return Err(cannot("it switched this host by commands, which are not taken from a file")
-            .help("type them again: --ab COMMAND --ab COMMAND"));
+        return Err(cannot(
+            "state-missing",
+            "it switched this host by commands, which are not taken from a file",
+        )
+        .help("type them again: --ab COMMAND --ab COMMAND"));
     }
     let is_left_out = |path: &PathBuf| path.as_os_str() == LEFT_OUT;
     if plan.as_ref().is_some_and(is_left_out) {
-        return Err(cannot("the name of its plan's file was left out when it was saved")
-            .help("zc run --plan FILE"));
+        return Err(cannot(
+            "plan-left-out",
+            "the name of its plan's file was left out when it was saved",
+        )
+        .help("zc run --plan FILE"));
     }
     if typed.files.paths.is_empty() && old.files.paths.iter().any(is_left_out) {
-        return Err(cannot("the names of its files were left out when it was saved")
-            .help("name them again: --files PATH"));
+        return Err(cannot(
+            "files-left-out",
+            "the names of its files were left out when it was saved",
+        )
+        .help("name them again: --files PATH"));
     }
     let chooses_levels = typed.factors.levels().next().is_some();
     let spec = match &plan {
         Some(plan) => planned::of_file(plan)?,
         None => planned::of_experiment(run.header.plan.experiment.parse().map_err(|_| {
-            cannot("this zc does not have its experiment").help("zc plan lists those that it has")
+            cannot("run-of-unknown-experiment", "this zc does not have its experiment")
+                .help("zc plan lists those that it has")
         })?)?,
     };
     if typed.transfer.link.is_none() && !typed.remote.is_given() {
@@ -71,7 +83,8 @@ pub(super) fn repeated(path: &Path, mut typed: StreamArgs) -> Result<(Spec, Stre
     typed.fill(HeldArgs { transfer: old.transfer, order: old.order, factors: old.factors });
     typed.rates = rates(&run.header);
     if !chooses_levels && plan.is_some() && !has_cells(&spec, &typed, &run)? {
-        return Err(cannot("its plan's file has other cells now").help("give a plan with --plan"));
+        return Err(cannot("plan-changed", "its plan's file has other cells now")
+            .help("give a plan with --plan"));
     }
     Ok((spec, typed))
 }
@@ -176,7 +189,7 @@ mod tests {
         };
         let command = "zc run --ab true --ab true --ab-restore true";
         let error = like(command, states, StreamArgs::default()).unwrap_err();
-        assert!(error.message.contains("switched this host by commands"), "{error}");
+        assert_eq!(error.id, "state-missing");
         let typed =
             StreamArgs { ab: vec!["a".to_owned(), "b".to_owned()], ..StreamArgs::default() };
         let (_, args) = like(command, states, typed).unwrap();
@@ -195,7 +208,7 @@ mod tests {
         let saved = |words| move |run: &mut Run| run.header.command = command(words);
         let files = &["zc", "run", "--files", "a", "b", "--budget", "2m"];
         let error = like("", saved(files), StreamArgs::default()).unwrap_err();
-        assert!(error.message.ends_with("left out when it was saved"), "{error}");
+        assert_eq!(error.id, "files-left-out");
         let mut typed = StreamArgs::default();
         typed.files.paths.push("c".into());
         let (_, args) = like("", saved(files), typed).unwrap();
@@ -203,18 +216,18 @@ mod tests {
         assert!(args.measuring.length.budget.is_some());
         let error =
             like("", saved(&["zc", "run", "--plan", "p"]), StreamArgs::default()).unwrap_err();
-        assert_eq!(error.help.as_deref(), Some("zc run --plan FILE"));
+        assert_eq!(error.id, "plan-left-out");
     }
 
     #[test]
     fn what_is_no_command_of_zc_run_cannot_be_repeated() {
         for command in ["zc profile", "zc run --of-a-later-version 3", "", "rm -rf x"] {
             let error = like(command, |_| (), StreamArgs::default()).unwrap_err();
-            assert!(error.message.ends_with("its command is not one of this zc"), "{error}");
+            assert_eq!(error.id, "run-of-unknown-command");
         }
         let unknown = |run: &mut Run| run.header.plan.experiment = "nonesuch".to_owned();
         let error = like("zc run", unknown, StreamArgs::default()).unwrap_err();
-        assert!(error.message.ends_with("does not have its experiment"), "{error}");
+        assert_eq!(error.id, "run-of-unknown-experiment");
     }
 
     #[test]
@@ -225,6 +238,6 @@ mod tests {
         std::fs::write(&plan, text).unwrap();
         let command = format!("zc run --plan {}", plan.display());
         let error = like(&command, |_| (), StreamArgs::default()).unwrap_err();
-        assert!(error.message.ends_with("has other cells now"), "{error}");
+        assert_eq!(error.id, "plan-changed");
     }
 }

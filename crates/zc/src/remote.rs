@@ -254,7 +254,7 @@ pub(super) fn address(text: &str) -> Result<SocketAddr> {
         Err(error) => in_words(&error),
     };
     Err(Error::usage(
-        "host-without-address",
+        "address-not-here",
         format!("\"{}\" is no address here: {why}", escape(text, 80)),
     )
     .help("such as 192.0.2.1, 2001:db8::1 or fe80::1%eth0, without a port"))
@@ -297,7 +297,7 @@ mod tests {
         ] {
             assert!(host_and_port(text, Some(2223)).is_err(), "{text}");
         }
-        assert!(host_and_port("far", None).unwrap_err().message.contains("has no port"));
+        assert_eq!(host_and_port("far", None).unwrap_err().id, "invalid-address");
     }
 
     #[test]
@@ -336,6 +336,6 @@ mod tests {
             token: Some("a token of some length".to_owned()),
             ..RemoteArgs::default()
         };
-        assert!(args.end(None).unwrap_err().message.contains("token"));
+        assert_eq!(args.end(None).unwrap_err().id, "token-needs-zc");
     }
 }

@@ -115,10 +115,10 @@ mod tests {
         let check = |out: &Path, format| super::check(out, true, format);
         check(&out, FormatArgs::default()).unwrap();
         std::fs::write(&out, "x").unwrap();
-        assert!(check(&out, FormatArgs::default()).unwrap_err().message.contains("exists"));
+        assert_eq!(check(&out, FormatArgs::default()).unwrap_err().id, "file-exists");
         check(Path::new("-"), FormatArgs::default()).unwrap();
         let json = FormatArgs { json: true, ..FormatArgs::default() };
-        assert!(check(Path::new("-"), json).unwrap_err().message.contains("stdout has the run"));
+        assert_eq!(check(Path::new("-"), json).unwrap_err().id, "stdout-twice");
     }
 
     #[test]

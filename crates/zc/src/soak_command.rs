@@ -308,7 +308,8 @@ fn fit(start: &SoakStart) -> Result<()> {
         let why = why_throttled(quota, start.cpus.len());
         let message = format!("the command was not executed: {why}");
         let help = format!("{INSTEAD_OF_THROTTLED}; {ANYWAY}");
-        return Err(Error::new(ErrorKind::NothingKept, "load-not-measurable", message).help(help));
+        let error = Error::new(ErrorKind::NothingKept, "command-not-executed", message);
+        return Err(error.help(help));
     }
     // Of what others take nothing is in the cost then.
     if own_clocks_tell(start) {

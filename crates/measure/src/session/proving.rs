@@ -73,7 +73,10 @@ pub(super) fn try_out(
 /// It is the reference.
 pub(super) fn cannot_run(label: String, reference: &str, no: Unavailable) -> Result<SupportRow> {
     if label == reference {
-        return Err(no.into_error(format!("the reference \"{reference}\" cannot run here")));
+        return Err(no.into_error(
+            "reference-unavailable",
+            format!("the reference \"{reference}\" cannot run here"),
+        ));
     }
     Ok(SupportRow { what: "cell".into(), name: label, support: Support::No(no) })
 }

@@ -146,8 +146,9 @@ fn without_speed(label: String, reference: &str, why: Option<Error>) -> Result<S
         None => (starved(), true),
     };
     if starved && label == reference {
-        let error = no.into_error("nothing can be measured now").kind(ErrorKind::NothingKept);
-        return Err(error.id("not-quiet"));
+        return Err(no
+            .into_error("nothing-kept", "nothing can be measured now")
+            .kind(ErrorKind::NothingKept));
     }
     cannot_run(label, reference, no)
 }

@@ -239,7 +239,8 @@ pub(super) fn stretched(timing: Timing, options: &RunOptions, rtt_ns: u64) -> Ti
 
 fn addresses(host: &str, port: u16) -> Result<Vec<SocketAddr>> {
     names::addresses(host, port).map_err(|error| {
-        Error::os(format!("find the host \"{host}\""), error).kind(ErrorKind::Remote).help(
+        let error = Error::os(format!("find the host \"{host}\""), error).id("cannot-find-host");
+        error.kind(ErrorKind::Remote).help(
             "check its name, or give an address; after the % of an IPv6 address stands an \
              interface of this machine",
         )
@@ -257,7 +258,10 @@ fn connect(host: &str, port: u16) -> Result<TcpStream> {
     for address in addresses(host, port)? {
         match TcpStream::connect_timeout(&address, PATIENCE) {
             Ok(socket) => return Ok(socket),
-            Err(error) => last = Some(Error::os(format!("connect to \"{address}\""), error)),
+            Err(error) => {
+                let error = Error::os(format!("connect to \"{address}\""), error);
+                last = Some(error.id("cannot-connect"));
+            }
         }
     }
     let error = last.unwrap_or_else(|| {

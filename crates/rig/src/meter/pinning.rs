@@ -29,7 +29,7 @@ pub fn cannot_pin(
     } else {
         (otherwise, format!("the CPUs that may be used here are {allowed:?}"))
     };
-    Error::os(doing, error).kind(kind).help(help)
+    Error::os(doing, error).id("cannot-bind-to-cpu").kind(kind).help(help)
 }
 
 /// Binds the calling thread to `cpu`.

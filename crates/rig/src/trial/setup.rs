@@ -87,7 +87,7 @@ pub fn bring_up(
     }
     let (kind, no) =
         last.unwrap_or_else(|| (LinkKind::Loopback, Unavailable::unknown("no link was tried")));
-    Err(no.into_error(format!("the link \"{kind}\" is not available here")))
+    Err(no.into_error("link-unavailable", format!("the link \"{kind}\" is not available here")))
 }
 
 /// The link to another machine.

@@ -70,12 +70,12 @@ impl ReaderProgram {
         if !has_file_system("nfs") {
             return Err(Unavailable::unsupported("this kernel has no NFS client")
                 .remedy("a kernel with CONFIG_NFS_FS, or --nfs-client user")
-                .into_error("the NFS client \"kernel\""));
+                .into_error("nfs-client-unavailable", "the NFS client \"kernel\""));
         }
         if !has_mount && !may_mount() {
             return Err(Unavailable::refused("to mount takes CAP_SYS_ADMIN")
                 .remedy("run as root, or name a file in a mount of this machine")
-                .into_error("the NFS client \"kernel\""));
+                .into_error("nfs-client-unavailable", "the NFS client \"kernel\""));
         }
         let words = [OWN_PROGRAM, INTERNAL, NFS_READ].map(str::to_owned).into();
         Ok(Self { words, folder: folder()? })
@@ -96,7 +96,7 @@ fn compile(folder: &Path) -> Result<PathBuf> {
     let absent = |reason: String| {
         Unavailable::unsupported(reason)
             .remedy("apt-get install gcc libc6-dev libnfs-dev, or --nfs-reader PROGRAM")
-            .into_error("the NFS client \"user\"")
+            .into_error("nfs-client-unavailable", "the NFS client \"user\"")
     };
     let source = folder.join("reader.c");
     let program = folder.join("reader");

@@ -92,7 +92,9 @@ impl ServerProgram {
             true => Ok(Self(found)),
             false => Err(Unavailable::refused(why_not).remedy("run as root")),
         };
-        found.and_then(may).map_err(|no| no.into_error(format!("the NFS server \"{server}\"")))
+        found.and_then(may).map_err(|no| {
+            no.into_error("nfs-server-unavailable", format!("the NFS server \"{server}\""))
+        })
     }
 }
 

@@ -372,56 +372,28 @@ fn names_from_outside_are_escaped() {
 #[test]
 fn manual_changes_to_a_run_are_reported() {
     let document = || value(&RUNS[0]);
-    let said = |change: &dyn Fn(&mut Value)| {
-        let mut edited = document();
-        change(&mut edited);
-        zc_run::parse(&by_lines(&edited)).map(|_| ()).unwrap_err().message
-    };
     let cells = |document: &mut Value| document["plan"]["cells"].as_array_mut().unwrap().len();
     assert_eq!(cells(&mut document()), 10);
-    assert_eq!(
-        said(&|edited| edited["plan"]["cells"][2]["label"] = json!("sendfile")),
-        "two cells of its plan are called \"sendfile\""
-    );
-    let unknown = said(&|edited| edited["plan"]["cells"][2]["send"] = json!("teleport"));
-    assert!(
-        unknown.starts_with("it is a saved run that cannot be read: line 1, column "),
-        "{unknown}"
-    );
-    assert!(unknown.contains("unknown send path `teleport`"), "{unknown}");
-    let unknown = said(&|edited| edited["plan"]["fixed"]["link"] = json!("wet string"));
-    assert!(unknown.contains("unknown variant `wet string`"), "{unknown}");
-    let negative = said(&|edited| edited["blocks"][3]["slots"][1]["whole_bytes"] = json!(-1));
-    assert!(
-        negative.starts_with("it is a saved run that cannot be read: line 5, column "),
-        "{negative}"
-    );
-    assert!(negative.contains("invalid value: integer `-1`"), "{negative}");
-    assert_eq!(
-        said(&|edited| edited["zc_run"] = json!(1)),
-        format!(
-            "it is a saved run of format 1.{}, and this zc reads formats 2 to 4",
-            zc_run::MINOR
-        )
-    );
-    assert_eq!(
-        said(&|edited| drop(edited.as_object_mut().map(|map| map.remove("zc_run")))),
-        "it is not a saved run of zc"
-    );
-    for (number, what) in [
-        ("NaN", "expected value"),
-        ("1e400", "number out of range"),
-        ("1e", "invalid number"),
-        ("01", "invalid number"),
+    for (place, change, id, names) in [
+        ("/plan/cells/2/label", Edit::Put(json!("sendfile")), "duplicate-cell", "\"sendfile\""),
+        ("/plan/cells/2/send", Edit::Put(json!("teleport")), "run-damaged", "`teleport`"),
+        ("/plan/fixed/link", Edit::Put(json!("wet string")), "run-damaged", "`wet string`"),
+        ("/blocks/3/slots/1/whole_bytes", Edit::Put(json!(-1)), "run-damaged", "line 5, column "),
+        ("/zc_run", Edit::Put(json!(1)), "run-format", " 1."),
+        ("/zc_run", Edit::Remove, "not-a-run", ""),
     ] {
+        let mut edited = document();
+        edit(&mut edited, place, &change);
+        let error = zc_run::parse(&by_lines(&edited)).unwrap_err();
+        assert!(error.id == id && error.message.contains(names), "{error:?}");
+    }
+    for number in ["NaN", "1e400", "1e", "01"] {
         let mut edited = document();
         edited["blocks"][2]["began_ns"] = json!(123_454_321);
         let text = by_lines(&edited).replacen("123454321", number, 1);
-        let message = zc_run::parse(&text).unwrap_err().message;
-        assert!(
-            message.contains("line 4, column ") && message.contains(what),
-            "{number}: {message}"
-        );
+        let error = zc_run::parse(&text).unwrap_err();
+        assert!(error.message.contains("line 4, column "), "{number}: {error:?}");
+        assert_eq!(error.id, "run-damaged");
     }
 }
 

@@ -6,7 +6,7 @@ use std::process::Output;
 
 use zc_run::Run;
 
-use crate::support::{Bounded as _, interrupted_when, measuring, saved, text, zc_in};
+use crate::support::{Bounded as _, interrupted_when, measuring, refused, saved, text, zc_in};
 
 fn zc(folder: &Path, args: &[&str]) -> Output {
     zc_in(folder, args).env("COLUMNS", "120").finish().unwrap()
@@ -75,6 +75,6 @@ fn folded_stacks_take_no_saved_run_s_place() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("old.json"), "{\"zc_run\":1}").unwrap();
     let output = zc(folder.path(), &["profile", "--folded", "old.json", "--out", "run.json"]);
-    assert_eq!(output.status.code(), Some(5), "{}", text(&output.stderr));
+    assert_eq!(refused(&output, 5), "file-is-a-run");
     assert!(!folder.path().join("run.json").exists());
 }

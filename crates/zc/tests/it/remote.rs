@@ -18,8 +18,8 @@ use zc_run::{EndReason, LinkKind, PeerKind, Run, Slot};
 use crate::rights::status_field;
 use crate::server::{Elsewhere, SHORT};
 use crate::support::{
-    Bounded as _, NOTHING_KEPT, Running, ZC, blocks_of, interrupted_when, measuring, saved, text,
-    wait_for_blocks, zc, zc_in,
+    Bounded as _, NOTHING_KEPT, Running, ZC, blocks_of, failed, interrupted_when, measuring,
+    refused, saved, stderr, text, wait_for_blocks, zc, zc_in,
 };
 
 /// A server that waits for a client.
@@ -91,17 +91,6 @@ fn the_run(folder: &Path, output: &Output) -> Run {
     assert!(!run.blocks.is_empty());
     assert_eq!(run.header.plan.fixed.link, LinkKind::Remote);
     run
-}
-
-#[track_caller]
-fn refused(output: &Output, code: i32) -> String {
-    let stderr = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(code), "{stderr}");
-    stderr
-        .lines()
-        .find(|line| line.starts_with("error: "))
-        .unwrap_or_else(|| panic!("{stderr}"))
-        .to_owned()
 }
 
 /// Checks that every slot of every whole block has the far end's readings. Other programs may have
@@ -235,8 +224,8 @@ fn a_path_that_cannot_run_at_the_far_end_is_a_sentence() {
     let address = far.address();
     let words =
         ["--paths", "sendfile", "--flows", "256", "--recv", "recv:32m", "--remote", &address];
-    let message = refused(&near(folder.path(), &words).finish().unwrap(), 1);
-    assert!(message.contains("more than a far end gives"), "{message}");
+    let output = near(folder.path(), &words).finish().unwrap();
+    assert_eq!(refused(&output, 1), "reference-unavailable");
     assert!(!folder.path().join("run.json").exists(), "there is nothing to save");
 }
 
@@ -265,12 +254,9 @@ fn a_token_does_not_stay_in_the_command_line_and_may_come_from_the_environment()
     let mut far =
         Far::start(&["--listen", "127.0.0.2:0", "--token-file", secret.to_str().unwrap()]);
     let address = far.address();
-    for (word, what) in
-        [("", "wants a token"), ("another that is long enough", "refuses the token")]
-    {
+    for (word, id) in [("", "token-missing"), ("another that is long enough", "token-refused")] {
         let mut command = near(folder.path(), &["--remote", &address]);
-        let message = refused(&command.env("ZC_TOKEN", word).finish().unwrap(), 6);
-        assert!(message.contains(what), "{message}");
+        assert_eq!(refused(&command.env("ZC_TOKEN", word).finish().unwrap(), 6), id);
     }
 }
 
@@ -287,8 +273,9 @@ fn a_token_that_others_may_read_is_refused_unless_the_service_manager_gave_it() 
         let mut command = zc(&words);
         command.env_remove("CREDENTIALS_DIRECTORY");
         command.envs(credentials.map(|folder| ("CREDENTIALS_DIRECTORY", folder)));
-        let message = refused(&command.finish().unwrap(), 3);
-        assert!(message.contains("mode 0640"), "{message}");
+        let output = command.finish().unwrap();
+        assert_eq!(refused(&output, 3), "secret-readable-by-others");
+        assert!(stderr(&output).contains("0640"), "{}", stderr(&output));
     }
     let mut command = zc(&words);
     command.env("CREDENTIALS_DIRECTORY", folder.path());
@@ -306,12 +293,11 @@ fn a_one_time_token_opens_one_session_and_is_not_saved() {
     let mut far =
         Far::start(&["--listen", "127.0.0.2:0", "--token-file", secret.to_str().unwrap()]);
     let address = far.address();
-    for (words, what) in [
-        (vec!["--remote", &address], "wants a token"),
-        (vec!["--remote", &address, "--token", "another that is long enough"], "refuses the token"),
+    for (words, id) in [
+        (vec!["--remote", &address], "token-missing"),
+        (vec!["--remote", &address, "--token", "another that is long enough"], "token-refused"),
     ] {
-        let message = refused(&near(folder.path(), &words).finish().unwrap(), 6);
-        assert!(message.contains(what), "{message}");
+        assert_eq!(refused(&near(folder.path(), &words).finish().unwrap(), 6), id);
     }
     let words =
         ["--paths", "sendfile", "--remote", &address, "--token", "a token that is long enough"];
@@ -330,8 +316,7 @@ fn a_one_time_token_opens_one_session_and_is_not_saved() {
     let again = tempfile::tempdir().unwrap();
     measured(again.path(), &words, 1);
     let third = tempfile::tempdir().unwrap();
-    let message = refused(&near(third.path(), &words).finish().unwrap(), 6);
-    assert!(message.contains("refuses the token"), "{message}");
+    assert_eq!(refused(&near(third.path(), &words).finish().unwrap(), 6), "token-refused");
     assert_ne!(far.token(), token);
 }
 
@@ -346,8 +331,7 @@ fn a_second_client_gets_the_error_that_the_server_is_busy() {
         near(folder.path(), &words).stdout(Stdio::null()).stderr(Stdio::null()).start().unwrap();
     far.hear("a session begins");
     let second = tempfile::tempdir().unwrap();
-    let message = refused(&near(second.path(), &words).finish().unwrap(), 6);
-    assert!(message.contains("busy"), "{message}");
+    assert_eq!(refused(&near(second.path(), &words).finish().unwrap(), 6), "far-end-busy");
     first.kill().unwrap();
     first.wait().unwrap();
     // After a client was killed, the server serves the next one.
@@ -367,7 +351,7 @@ fn a_far_end_that_is_killed_in_the_middle_ends_the_run_with_what_was_measured() 
     wait_for_blocks(folder.path(), &mut run, 2);
     drop(far);
     let output = run.wait_with_output().unwrap();
-    refused(&output, 6);
+    assert_eq!(failed(&output, 6), "far-end-gone");
     assert!(text(&output.stdout).contains("read+send"), "what is known is printed");
     let run = saved(folder.path());
     assert!(matches!(run.end.unwrap().reason, EndReason::Failed { .. }));
@@ -569,8 +553,9 @@ fn a_server_is_asked_from_another_machine_and_all_cpus_of_this_one_are_its_cost(
 
         // The far end cannot know what this machine calls localhost.
         std::fs::remove_file(folder.join("run.json")).unwrap();
-        let said = refused(&asking("localhost").finish().unwrap(), 2);
-        assert!(said.contains("does not reach the server by \"http://localhost:"), "{said}");
+        let output = asking("localhost").finish().unwrap();
+        assert_eq!(refused(&output, 2), "server-unreachable-from-far-end");
+        assert!(stderr(&output).contains("\"http://localhost:"), "{}", stderr(&output));
     });
     test.join().unwrap();
 }
@@ -597,15 +582,14 @@ fn a_far_end_asks_the_machine_that_controls_it_and_says_if_it_is_this_one() {
         assert!(text(&output.stdout).contains("the load runs on this machine too"));
         std::fs::remove_file(folder.join("run.json")).unwrap();
 
-        for (far, states, more, says) in [
-            (&*address, states(&server, "10.83.0.1"), &[][..], "and not to 10.83.0.1"),
-            (&address, states(&server, "10.83.0.2"), &[], "is not on this machine"),
-            (&address, local(), &["--serve", "true"], "no other machine reaches"),
-            (&address, local(), &["--cacert", "x.pem"], "which the other machine has not"),
-            ("iperf3://127.0.0.1", local(), &[], "the far end has to be zc"),
+        for (far, states, more, id) in [
+            (&*address, states(&server, "10.83.0.1"), &[][..], "foreign-target"),
+            (&address, states(&server, "10.83.0.2"), &[], "server-elsewhere"),
+            (&address, local(), &["--serve", "true"], "server-unreachable-from-far-end"),
+            (&address, local(), &["--cacert", "x.pem"], "cacert-with-remote"),
+            ("iperf3://127.0.0.1", local(), &[], "far-end-not-zc"),
         ] {
-            let said = refused(&ask(far, states, more).finish().unwrap(), 2);
-            assert!(said.contains(says), "{says}: {said}");
+            assert_eq!(refused(&ask(far, states, more).finish().unwrap(), 2), id);
         }
     });
     test.join().unwrap();
@@ -752,16 +736,17 @@ fn a_far_end_that_never_comes_is_waited_for_as_long_as_was_said() {
     let folder = tempfile::tempdir().unwrap();
     let at = format!("127.0.0.1:{}", free_port());
     let words = ["run", "--remote", &at, "--wait-for-remote", "1s"];
-    let said = refused(&zc_in(folder.path(), &words).finish().unwrap(), 6);
-    assert!(said.contains(&at) && said.ends_with("connection refused, tried for 1 s"), "{said}");
+    let output = zc_in(folder.path(), &words).finish().unwrap();
+    assert_eq!(refused(&output, 6), "cannot-connect");
+    let said = stderr(&output);
+    assert!(said.contains(&at) && said.contains(" 1 s "), "{said}");
     let words = ["run", "--wait-for-remote", "1s", "--remote", "no-such-host.invalid"];
-    let said = refused(&zc_in(folder.path(), &words).finish().unwrap(), 6);
-    assert!(said.contains("cannot find the host \"no-such-host.invalid\""), "{said}");
+    let output = zc_in(folder.path(), &words).finish().unwrap();
+    assert_eq!(refused(&output, 6), "cannot-find-host");
+    assert!(stderr(&output).contains("\"no-such-host.invalid\""), "{}", stderr(&output));
     let mut waits = zc_in(folder.path(), &["run", "--remote", &at, "--wait-for-remote", "1min"]);
     let began = std::time::Instant::now();
     let output = interrupted_when("it waits", &mut waits, || began.elapsed().as_millis() > 500);
-    assert!(refused(&output, 130).contains("nothing was measured"));
-    let both = zc_in(folder.path(), &["run", "--out", "-", "--json"]).finish().unwrap();
-    assert!(refused(&both, 2).contains("stdout has the run itself"));
+    assert_eq!(refused(&output, 130), "interrupted");
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
 }

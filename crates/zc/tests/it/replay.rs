@@ -4,8 +4,8 @@
 use std::path::Path;
 
 use crate::requests::has_a_block;
-use crate::server::{assert_refused, trials};
-use crate::support::{Bounded as _, measuring, saved, text, zc_in};
+use crate::server::trials;
+use crate::support::{Bounded as _, measuring, refused, saved, stderr, text, zc_in};
 
 /// A log of 40 responses in 20 s, among them one without a body, a longer one than can be sent, and
 /// a line that is none.
@@ -89,38 +89,6 @@ fn each_trial_of_a_replay_has_all_responses_of_the_log_whole() {
     // The run names its log, so that it can be repeated.
     std::fs::remove_file(folder.path().join("access.log")).unwrap();
     let again = zc_in(folder.path(), &["run", "--like", "run.json"]).finish().unwrap();
-    assert_refused(&again, 3, "cannot read the log \"access.log\"");
-}
-
-#[test]
-fn a_replay_without_a_log_that_can_be_replayed_is_refused() {
-    let folder = tempfile::tempdir().unwrap();
-    write_log(folder.path());
-    let refused = |words: &[&str], code: i32, says: &str| {
-        let output = zc_in(folder.path(), &[&["run"], words].concat()).finish().unwrap();
-        assert_refused(&output, code, says);
-        assert!(!text(&output.stderr).contains("left, "), "{}", text(&output.stderr));
-    };
-    let nothing = "192.0.2.1 - - [17/May/2015:10:05:03 +0000] \"GET /a HTTP/1.1\" 304 -\n";
-    std::fs::write(folder.path().join("nothing.log"), nothing).unwrap();
-    std::fs::write(folder.path().join("empty.log"), "").unwrap();
-    refused(&["replay"], 2, "there is no log to replay");
-    refused(&["replay", "--draw", "5"], 2, "there is no log to replay");
-    refused(&["paths", "--log", "access.log"], 2, "the plan \"paths\" sends streams");
-    refused(&["requests", "--speedup", "5"], 2, "no \"--log\" names one");
-    let of_log = |options: &[&'static str]| [&["replay", "--log", "access.log"], options].concat();
-    refused(&of_log(&["--draw", "0"]), 2, "--draw: ");
-    refused(&of_log(&["--speedup", "-1"]), 2, "--speedup: \"-1\" is no number above 0");
-    refused(&of_log(&["--log-format", "nonesuch"]), 2, "--log-format: ");
-    refused(&of_log(&["--log-format", "iis"]), 3, "can be read as iis");
-    refused(&of_log(&["--log-format", "iis"]), 3, "hint: without --log-format it is told");
-    std::fs::write(folder.path().join("prose.log"), "in a form that nobody knows\n").unwrap();
-    refused(&["replay", "--log", "prose.log"], 3, "hint: --log-format takes a log_format of nginx");
-    refused(&["replay", "--log", "nonesuch"], 3, "cannot read the log \"nonesuch\"");
-    refused(&["replay", "--log", "empty.log"], 3, "cannot read the log \"empty.log\": it is empty");
-    refused(
-        &["replay", "--log", "nothing.log"],
-        3,
-        "no response of the log \"nothing.log\" has a body",
-    );
+    assert_eq!(refused(&again, 3), "cannot-read-log");
+    assert!(stderr(&again).contains("\"access.log\""), "{}", stderr(&again));
 }

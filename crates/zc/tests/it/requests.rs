@@ -6,7 +6,7 @@ use std::process::Command;
 
 use zc_run::{Factor, SendPath, Unsoaked};
 
-use crate::server::{assert_refused, trials};
+use crate::server::trials;
 use crate::support::{
     Bounded as _, NOTHING_KEPT, blocks_saved, interrupted_when, link_is_unavailable, measuring,
     saved, text, zc_in,
@@ -91,22 +91,4 @@ levels = ["read+write", "read+send"]
             .iter()
             .any(|cell| cell.transfer.send_path() == Some(SendPath::ReadWrite))
     );
-}
-
-#[test]
-fn what_responses_cannot_have_is_refused() {
-    let folder = tempfile::tempdir().unwrap();
-    let refused = |words: &[&str], says: &str| {
-        let output = zc_in(folder.path(), &[&["run"], words].concat()).finish().unwrap();
-        assert_refused(&output, 2, says);
-    };
-    refused(&["paths", "--responses", "close"], "plan without the factor \"message\"");
-    refused(&["cork", "--responses", "close"], "there can be no factor \"push\"");
-    refused(&["requests", "--link", "loopback"], "there can be no link but veth");
-    refused(&["requests", "--rate", "1MB/s"], "there can be no rate");
-    // What would be ignored is refused.
-    for ignored in [["--push", "more"], ["--recv", "splice"], ["--rcvbuf", "64k"]] {
-        refused(&[&["requests"], &ignored[..]].concat(), "no option of a sender of streams");
-    }
-    refused(&["sizes", "--responses", "always"], "always");
 }

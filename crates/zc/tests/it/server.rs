@@ -4,14 +4,14 @@
 use std::io::{Read as _, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 
 use zc_analysis::estimate;
 use zc_run::{Run, Slot};
 
 use crate::support::{
-    Bounded as _, Running, blocks_of, blocks_saved, interrupted_when, link_is_unavailable,
-    measuring, saved, stderr, until, wait_for_blocks, zc, zc_in,
+    Bounded as _, Running, blocks_of, blocks_saved, failed, interrupted_when, link_is_unavailable,
+    measuring, refused, saved, stderr, until, wait_for_blocks, zc_in,
 };
 
 /// A server on two ports, by default 8001 and 8002 of its namespace. They are in the file `ports`,
@@ -162,12 +162,6 @@ fn is_alive(folder: &Path) -> bool {
     Path::new("/proc").join(pid.trim()).exists()
 }
 
-pub(crate) fn assert_refused(output: &Output, code: i32, says: &str) {
-    let stderr = stderr(output);
-    assert_eq!(output.status.code(), Some(code), "{stderr}");
-    assert!(stderr.contains(says), "{says:?} is not in:\n{stderr}");
-}
-
 /// The trials of a run, of all its blocks.
 pub(crate) fn trials(run: &Run) -> impl Iterator<Item = &zc_run::Trial> {
     run.blocks.iter().flat_map(|block| &block.slots).filter_map(|slot| match slot {
@@ -261,7 +255,7 @@ fn two_addresses_are_asked_for_several_lengths_and_each_is_compared_with_its_own
     let said = stderr(&advised);
     // Where no block was kept, or what is compared with has no cost, there is nothing to tell.
     if estimate(&run).blocks.kept == 0 || advised.status.code() == Some(3) {
-        return assert_refused(&advised, 3, "has no cost of the configuration");
+        return assert_eq!(refused(&advised, 3), "run-without-cost");
     }
     assert_eq!(advised.status.code(), Some(0), "{said}");
     assert!(said.is_empty(), "it is of this machine: {said}");
@@ -317,24 +311,26 @@ fn a_server_that_dies_ends_the_run_with_its_last_words() {
     if link_is_unavailable(&output) {
         return;
     }
-    assert_refused(&output, 6, "the server ended with exit code 7 and said: out of order");
+    assert_eq!(failed(&output, 6), "program-ended");
+    assert!(stderr(&output).contains("out of order"), "{}", stderr(&output));
 }
 
 #[test]
 fn a_response_that_cannot_be_measured_is_named() {
     let _turn = measuring();
     let Some(folder) = folder() else { return };
-    for (path, code, says) in [
-        ("/missing", 6, "with status 404"),
-        ("/moved", 6, "is a redirect (status 302) to \"/elsewhere\""),
-        ("/empty", 3, "has no body"),
-        ("/by-port", 3, "of different lengths: one answers 200 with 8001 bytes"),
+    for (path, code, id, names) in [
+        ("/missing", 6, "unexpected-status", "404"),
+        ("/moved", 6, "redirect", "\"/elsewhere\""),
+        ("/empty", 3, "empty-response", "/empty"),
+        ("/by-port", 3, "response-lengths-differ", "8001"),
     ] {
         let output = ask(folder.path(), path).finish().unwrap();
         if link_is_unavailable(&output) {
             return;
         }
-        assert_refused(&output, code, says);
+        assert_eq!(refused(&output, code), id);
+        assert!(stderr(&output).contains(names), "{}", stderr(&output));
         assert!(!is_alive(folder.path()), "{path}");
         assert!(!folder.path().join("run.json").exists(), "{path}: nothing was measured");
     }
@@ -417,7 +413,7 @@ fn states_that_are_the_same_where_a_server_runs_are_an_error() {
     command.args(["--state", &format!("one={reads}"), "--state", &format!("two={reads}; :")]);
     command.args(["--verify-state", "echo the same", "--out", "run.json"]);
     let output = command.finish().unwrap();
-    assert!(stderr(&output).contains("the same"), "{}", stderr(&output));
+    assert_eq!(refused(&output, 1), "states-do-not-differ");
     assert!(!output.status.success() && server.is_alive());
 }
 
@@ -426,7 +422,7 @@ fn a_server_that_does_not_listen_is_told_at_once() {
     let Some(mut server) = Elsewhere::start() else { return };
     server.stop();
     let output = server.ask("/").finish().unwrap();
-    assert_refused(&output, 6, "cannot connect to \"http://localhost:");
+    assert_eq!(refused(&output, 6), "cannot-connect");
     assert!(stderr(&output).contains("ss -ltn"), "{}", stderr(&output));
     assert!(!server.folder.path().join("run.json").exists());
 }
@@ -437,7 +433,7 @@ fn a_server_that_is_gone_ends_the_run() {
     let Some(server) = Elsewhere::start() else { return };
     // In the windows of the top speed.
     let output = server.ask("/dies").finish().unwrap();
-    assert_refused(&output, 6, "the server does not answer any more");
+    assert_eq!(failed(&output, 6), "server-gone");
 
     // In blocks.
     let Some(mut server) = Elsewhere::start() else { return };
@@ -448,7 +444,7 @@ fn a_server_that_is_gone_ends_the_run() {
     wait_for_blocks(server.folder.path(), &mut zc, 1);
     server.stop();
     let output = zc.wait_with_output().unwrap();
-    assert_refused(&output, 6, "the server does not answer any more");
+    assert_eq!(failed(&output, 6), "server-gone");
     assert!(saved(server.folder.path()).blocks.len() > 1, "what was measured is saved");
 }
 
@@ -487,39 +483,7 @@ fn one_cpu_is_too_few_for_a_load_beside_a_server() {
     let Ok(output) = command.finish() else {
         return eprintln!("skipped: there is no taskset(1) here");
     };
-    assert_refused(&output, 4, "need a CPU each");
-}
-
-#[test]
-fn what_is_not_a_comparison_of_states_is_refused() {
-    let (one, two) = ("one=http://localhost:8001/", "two=http://localhost:8002/");
-    let cases: [(&[&str], &str); 14] = [
-        (&[], "two states or more are compared, and none was given"),
-        (&["--state", one], "two states or more are compared, and one was given"),
-        (&["--state", one, "--state", two, "--serve", " "], "starts the server is empty"),
-        (&["--state", one, "--state", two, "--serve", "x", "--via", "sh"], "no other machine"),
-        (&["--state", one, "--state", "far=http://198.51.100.7/f"], "is not on this machine"),
-        (&["--state", "one", "--state", two], "has no \"=\""),
-        (&["--state", one, "--state", "one=http://b/"], "has a name that another state has"),
-        (&["--state", "=http://a/", "--state", two], "cannot be the name of a state"),
-        (&["--state", one, "--state", "two="], "names nothing"),
-        (&["--state", one, "--state", "two=true"], "--url does not say what to ask in it"),
-        (&["--state", one, "--state", "t=true", "--url", "http://a/"], "some are URLs"),
-        (
-            &["--state", one, "--state", two, "--serve", "true", "--requests", "9x"],
-            "has an unknown unit",
-        ),
-        (&["--state", one, "--state", two, "--serve", "true", "--header", "x"], "has no colon"),
-        (&["--state", one, "--state", two, "--link", "null"], "\"--link\" is no option"),
-    ];
-    // Some are only found where a run can be saved.
-    let folder = tempfile::tempdir().unwrap();
-    for (args, says) in cases {
-        let output = zc_in(folder.path(), &["run", "server"]).args(args).finish().unwrap();
-        assert_refused(&output, 2, says);
-    }
-    let output = zc(&["run", "paths", "--serve", "true"]).finish().unwrap();
-    assert_refused(&output, 2, "zc run server takes it");
+    assert_eq!(refused(&output, 4), "too-few-cpus");
 }
 
 #[test]

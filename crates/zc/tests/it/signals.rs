@@ -13,7 +13,9 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal};
 
-use crate::support::{Bounded as _, LIMIT, at_once, measuring, saved_run, text, until, zc, zc_in};
+use crate::support::{
+    Bounded as _, LIMIT, at_once, measuring, saved_run, text, until, words, zc, zc_in,
+};
 
 /// Placeholders of values that name neither a file nor a host.
 const PLAIN: &[&str] = &[
@@ -291,18 +293,6 @@ fn cases(folder: &Path, silent: SocketAddr, full: SocketAddr) -> Vec<Case> {
         .filter(|(_, line)| !line.is_empty())
         .for_each(|(_, line)| both(line, fifo.clone(), zero.clone()));
     cases
-}
-
-/// The words of a line; single quotes keep blanks.
-fn words(line: &str) -> Vec<String> {
-    let mut words = Vec::new();
-    for (index, part) in line.split('\'').enumerate() {
-        match index % 2 {
-            0 => words.extend(part.split_whitespace().map(str::to_owned)),
-            _ => words.push(part.to_owned()),
-        }
-    }
-    words
 }
 
 /// Peak resident memory of a process in KiB; `None` once it has ended.

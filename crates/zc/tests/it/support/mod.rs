@@ -44,6 +44,18 @@ pub(crate) fn zc_in(folder: &Path, args: &[&str]) -> Command {
     command
 }
 
+/// The words of a line; single quotes keep blanks.
+pub(crate) fn words(line: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    for (index, part) in line.split('\'').enumerate() {
+        match index % 2 {
+            0 => words.extend(part.split_whitespace().map(str::to_owned)),
+            _ => words.push(part.to_owned()),
+        }
+    }
+    words
+}
+
 /// Output of a program as text.
 pub(crate) fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
@@ -107,22 +119,33 @@ pub(crate) fn wait_for_blocks(folder: &Path, zc: &mut Running, blocks: usize) {
     });
 }
 
-/// The error of a refusal with this code: its sentence and its hint. Nothing was printed.
+/// The id of the error with which a program ended that printed no result.
 #[track_caller]
 pub(crate) fn refused(output: &Output, code: i32) -> String {
+    assert_eq!(text(&output.stdout), "", "{}", stderr(output));
+    failed(output, code)
+}
+
+/// The id of the error with which a program ended: tests tell causes apart by it, and look in
+/// stderr only for names of this run. A sentence with the id is its last line but for a hint.
+#[track_caller]
+pub(crate) fn failed(output: &Output, code: i32) -> String {
     let said = stderr(output);
     assert_eq!(output.status.code(), Some(code), "{said}");
-    assert_eq!(text(&output.stdout), "");
-    assert!(said.contains("error: ") && said.contains("\nhint: "), "{said}");
-    said
+    let error = said.lines().rfind(|line| !line.starts_with("hint: ")).unwrap_or_default();
+    let sentence = error.strip_prefix("error: ").and_then(|rest| rest.strip_suffix(']'));
+    let parts = sentence.and_then(|rest| rest.rsplit_once(" ["));
+    parts
+        .unwrap_or_else(|| panic!("it does not end with a sentence and its id: {said}"))
+        .1
+        .to_owned()
 }
 
 /// Whether a run of a server ended before its first block because other programs had the CPUs, and
 /// the load generator could not keep to its rate.
 pub(crate) fn asks_too_slowly(output: &Output) -> bool {
-    const SAID: [&str; 2] = ["does not keep to one rate", "are too near to"];
     let said = stderr(output);
-    let is = SAID.iter().any(|text| said.contains(text));
+    let is = ["[rate-not-kept]", "[rate-too-high]"].iter().any(|id| said.contains(id));
     if is {
         eprintln!("skipped: something else uses this machine");
     }
@@ -215,8 +238,8 @@ fn with_mounted(mount: &str, folder: &Path, script: &str) -> Option<Output> {
     Some(output)
 }
 
-/// The message of zc where other programs took all CPU time from its soakers.
-pub(crate) const STARVED: &str = "got no CPU time";
+/// The id of the error where other programs took all CPU time from zc's soakers.
+pub(crate) const STARVED: &str = "[soaker-starved]";
 
 /// Attempts to measure on a machine that other programs use. Tests of the rigs run at the same time
 /// and end soon; what still takes all CPU time at the second attempt would do so at the fifth.
@@ -245,9 +268,9 @@ pub(crate) fn blocks_saved(folder: &Path) -> usize {
         .count()
 }
 
-/// The link that was asked for does not exist on this host: exit code 4 and its sentence.
+/// The link that was asked for does not exist on this host.
 pub(crate) fn link_is_unavailable(output: &Output) -> bool {
-    output.status.code() == Some(4) && stderr(output).contains("error: the link \"")
+    output.status.code() == Some(4) && stderr(output).contains("[link-unavailable]")
 }
 
 /// The next connection, on which no read or write waits for ever.

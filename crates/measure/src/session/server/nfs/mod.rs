@@ -303,7 +303,9 @@ fn spoken(
     };
     let Some(first) = can.first() else {
         let usual: Vec<&str> = usual.iter().map(|version| version.name()).collect();
-        return Err(no().remedy(format!("--vers {}", usual.join(","))).into_error("NFS"));
+        return Err(no()
+            .remedy(format!("--vers {}", usual.join(",")))
+            .into_error("nfs-version-unavailable", "NFS"));
     };
     let rows =
         cannot.into_iter().map(|call| cannot_run(call.to_string(), &first.to_string(), no()));
@@ -336,7 +338,7 @@ fn carried(options: &NfsOptions, first: NfsCall) -> Result<Vec<SupportRow>> {
     match options.transports.first().filter(|_| rows.len() == options.transports.len()) {
         Some(only) => Err(Unavailable::unsupported(why_not(*only).unwrap_or_default())
             .remedy("--nfs-transport tcp")
-            .into_error("NFS")),
+            .into_error("nfs-transport-unavailable", "NFS")),
         None => Ok(rows),
     }
 }
@@ -353,7 +355,7 @@ fn connections(options: &NfsOptions, in_mount: Option<&InMount>) -> Result<Vec<u
             let connections = if of_mount == 1 { "connection" } else { "connections" };
             Err(Unavailable::refused(format!("the mount has {of_mount} {connections}"))
                 .remedy("leave --nconnect out, or name the file as HOST:/PATH")
-                .into_error("--nconnect"))
+                .into_error("nfs-connections-unavailable", "--nconnect"))
         }
         (asked, _) => Ok(asked.to_vec()),
     }
