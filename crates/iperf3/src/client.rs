@@ -284,7 +284,8 @@ impl Test {
                 Error::failed(
                     "iperf3-failed",
                     format!(
-                        "iperf3 server \"{name}\" cannot go on: its error {error}, {meaning}{because}"
+                        "iperf3 server \"{name}\" cannot go on: its error {error}, \
+                         {meaning}{because}"
                     ),
                 )
             }

@@ -343,7 +343,8 @@ fn fetched(origin: &Origin, answer: Answer, hasher: &Hasher) -> Fetched {
 /// A response that did not come, as an error.
 fn unanswered(origin: &Origin, fault: Fault, words: String) -> Error {
     let error = match fault {
-        Fault::Connect | Fault::Tls => Error::remote("cannot-connect", words),
+        Fault::Connect => Error::remote("cannot-connect", words),
+        Fault::Tls => Error::remote("tls-failed", words),
         _ => Error::remote(
             if fault == Fault::Malformed { "not-http" } else { "no-answer" },
             format!("no answer from \"{}\": {words}", escape(&origin.first_url(), 200)),

@@ -125,11 +125,12 @@ fn with_places(options: &str) -> Option<String> {
 
 #[test]
 fn where_no_folder_takes_a_program_each_is_named_with_what_it_lacks() {
-    for options in ["noexec", "size=64k"] {
+    for (options, lacks) in [("noexec", "forbids programs"), ("size=64k", "has no room")] {
         let Some(command) = with_places(options) else { return };
         let error = failed(&command, &program(LARGE));
         assert_eq!(error.id, "no-place-to-carry");
-        let named = ["/tmp", "/dev/shm"].iter().all(|place| error.message.contains(place));
+        let named = ["/tmp", "/dev/shm"].map(|place| format!("{place} {lacks}"));
+        let named = named.iter().all(|what| error.message.contains(what));
         assert!(named && error.help.unwrap().contains("TMPDIR="));
     }
 }

@@ -300,8 +300,8 @@ impl Session {
                     return Err(Error::usage(
                         "far-end-limit",
                         format!(
-                            "{flows} flows by {path} with receive buffers of {buffer_bytes} bytes are \
-                         more than a far end gives"
+                            "{flows} flows by {path} with receive buffers of {buffer_bytes} bytes \
+                             are more than a far end gives"
                         ),
                     ));
                 }

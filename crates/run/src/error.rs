@@ -17,8 +17,8 @@ pub type Result<T> = std::result::Result<T, Error>;
 pub struct Error {
     /// Determines the exit code.
     pub kind: ErrorKind,
-    /// Names the cause in kebab case, as in `error: file "x" does not exist [no-such-file]`. It stays when the message is
-    /// worded anew, so scripts and tests look for it.
+    /// Names the cause in kebab case, as in `error: file "x" does not exist [no-such-file]`. It
+    /// stays when the message is worded anew, so scripts and tests look for it.
     pub id: Cow<'static, str>,
     /// Lower case, no full stop, the thing itself in quotes: `file "x" is empty`.
     pub message: String,
