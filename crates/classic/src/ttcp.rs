@@ -449,10 +449,10 @@ mod tests {
     #[test]
     fn arguments_that_make_no_sense_are_errors() {
         for (words, id) in [
-            (&[][..], "argument-missing"),
+            (&[][..], "direction-missing"),
             (&["-tr"], "options-conflict"),
-            (&["-t"], "server-missing"),
-            (&["-r", "-Ff"], "options-conflict"),
+            (&["-t"], "host-missing"),
+            (&["-r", "-Ff"], "option-needs-another"),
             (&["-tsFf", "h"], "options-conflict"),
             (&["-t", "a", "b"], "unexpected-argument"),
             (&["-t", "-p0", "a"], "invalid-number"),

@@ -282,7 +282,7 @@ mod tests {
             )
         };
         let starved = without("read+send", None).unwrap_err();
-        assert_eq!((starved.kind, &*starved.id), (ErrorKind::NothingKept, "not-quiet"));
+        assert_eq!((starved.kind, &*starved.id), (ErrorKind::NothingKept, "nothing-kept"));
         assert_eq!(
             starved.help.as_deref(),
             Some("wait for a quiet machine: --wait-until-quiet 10min")
@@ -299,7 +299,7 @@ mod tests {
         )
         .help("wait");
         let error = without_speed("read+send".to_owned(), "read+send", Some(unread)).unwrap_err();
-        assert_eq!((error.kind, &*error.id), (ErrorKind::NothingKept, "not-quiet"));
+        assert_eq!((error.kind, &*error.id), (ErrorKind::NothingKept, "nothing-kept"));
         assert_eq!(error.help.as_deref(), Some("wait"));
     }
 
