@@ -343,7 +343,7 @@ mod tests {
         assert_eq!(cells.len(), 3, "{cells:?}");
         assert_eq!(cannot[0].name, "64k nfs-v3");
         let none = asked(&calls_made, &[65_536], &refusing).cells().unwrap_err();
-        assert!(none.id == "unavailable" && none.message.contains("4k"), "{none:?}");
+        assert!(none.id == "reference-unavailable" && none.message.contains("4k"), "{none:?}");
         let allowing = mounts(&calls_made, 1 << 20);
         let short = Asked { file_bytes: 5000, ..asked(&calls_made, &[4096, 65_536], &allowing) };
         let (cells, cannot) = short.cells().unwrap();
