@@ -573,7 +573,7 @@ mod tests {
             ("GET / HTTP/1.1\r\n", RejectReason::Nonsense),
             ("\0\u{7f}\n", RejectReason::Nonsense),
             ("{\"zc\":\"knock\"}\n", RejectReason::Nonsense),
-            (&newer.replace(":9,", ":5,"), RejectReason::WrongToken),
+            (&newer.replace(":9,", ":6,"), RejectReason::WrongToken),
             (&newer, RejectReason::OtherProtocol(9)),
         ] {
             let mut pending = server.pending();

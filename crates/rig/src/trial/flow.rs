@@ -515,7 +515,9 @@ mod tests {
             let Err(TrialError::Broke(error)) = flow.finish() else {
                 panic!("{send} did not notice")
             };
-            assert_eq!(error.id, "receiver-closed-early", "{send}: {error}");
+            // Either side may be the first to notice.
+            let ids = ["receiver-closed-early", "sender-reset"];
+            assert!(ids.contains(&&*error.id), "{send}: {error:?}");
         }
     }
 

@@ -274,7 +274,7 @@ fn a_token_that_others_may_read_is_refused_unless_the_service_manager_gave_it() 
         command.env_remove("CREDENTIALS_DIRECTORY");
         command.envs(credentials.map(|folder| ("CREDENTIALS_DIRECTORY", folder)));
         let output = command.finish().unwrap();
-        assert_eq!(refused(&output, 3), "secret-readable-by-others");
+        assert_eq!(refused(&output, 3), "token-file-readable-by-others");
         assert!(stderr(&output).contains("0640"), "{}", stderr(&output));
     }
     let mut command = zc(&words);
