@@ -24,7 +24,7 @@ const PORT: &str = "2200";
 /// Budget of a run that ends by itself. However late it is, it begins a block.
 const ENDS: &str = "2s";
 /// The same where zc is carried, which takes two seconds for one that is not optimised.
-const CARRIED: &str = "4s";
+const CARRIED: &str = "8s";
 /// Budget of a run that is ended.
 const LONG: &str = "600s";
 
