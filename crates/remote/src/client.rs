@@ -231,9 +231,7 @@ impl<T: Transport> Client<T> {
             Err(Error::remote(id, message).help(help))
         };
         match self.received(patience)? {
-            Received::Message(Reply::Error { kind, id, message, help }) => {
-                Err(Error { help, ..Error::new(kind, id, format!("at the far end: {message}")) })
-            }
+            Received::Message(Reply::Error(error)) => Err(error.prefixed("at the far end: ")),
             Received::Message(reply) => Ok(reply),
             Received::Late => {
                 gone("far-end-stalled", "the far end does not answer any more", &self.transport)
@@ -543,12 +541,7 @@ mod tests {
 
     #[test]
     fn an_error_of_the_server_keeps_its_kind_and_fails_only_the_trial() {
-        let error = Reply::Error {
-            kind: ErrorKind::Failed,
-            id: "receiver-broke".to_owned(),
-            message: "a receiver broke".to_owned(),
-            help: None,
-        };
+        let error = Reply::Error(Error::failed("receiver-broke", "a receiver broke"));
         let (mut client, _server) = client_of(&[error]);
         let Err(TrialError::Broke(error)) = client.finish(&[], 0.0) else { panic!() };
         assert_eq!((error.kind, &*error.id), (ErrorKind::Failed, "receiver-broke"));

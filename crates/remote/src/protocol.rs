@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use zc_load::Fetched;
 use zc_run::{
-    DeviceFacts, ErrorKind, NfsCall, NfsClient, RecvPath, RemoteMachine, RemoteWindow, SoakerKind,
+    DeviceFacts, Error, NfsCall, NfsClient, RecvPath, RemoteMachine, RemoteWindow, SoakerKind,
     Unavailable, Warning,
 };
 use zc_servers::AskedFor;
@@ -261,16 +261,7 @@ pub enum Reply {
         unavailable: Unavailable,
     },
     /// The request failed.
-    Error {
-        /// Decides the exit code at the client.
-        kind: ErrorKind,
-        /// Names the cause.
-        id: String,
-        /// The message that would be printed on the server's stderr.
-        message: String,
-        /// The hint that goes with it.
-        help: Option<String>,
-    },
+    Error(Error),
 }
 
 /// Description of the server's machine.

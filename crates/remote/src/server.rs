@@ -113,7 +113,7 @@ pub fn serve(
                         _ => ("protocol", "the far end did not understand what it was asked"),
                     };
                     // The client may be gone too.
-                    let _ = connection.send(&reply_of(Error::remote(id, message)));
+                    let _ = connection.send(&Reply::Error(Error::remote(id, message)));
                 }
                 return Ok(end);
             }
@@ -155,19 +155,10 @@ pub fn serve(
         if ahead > MOST_AHEAD {
             let error =
                 Error::remote("protocol", "the far end was asked for more before it had answered");
-            let _ = connection.send_while(&reply_of(error), &still_wanted);
+            let _ = connection.send_while(&Reply::Error(error), &still_wanted);
             return Ok(SessionEnd::Nonsense);
         }
-        connection.send_while(&answered.unwrap_or_else(reply_of), &still_wanted)?;
-    }
-}
-
-fn reply_of(error: Error) -> Reply {
-    Reply::Error {
-        kind: error.kind,
-        id: error.id.into_owned(),
-        message: error.message,
-        help: error.help,
+        connection.send_while(&answered.unwrap_or_else(Reply::Error), &still_wanted)?;
     }
 }
 
@@ -513,7 +504,7 @@ mod tests {
     #[track_caller]
     fn refusal(connection: &mut Connection, request: &Request) -> String {
         match ask(connection, request) {
-            Reply::Error { message, .. } => message,
+            Reply::Error(error) => error.message,
             other => panic!("{other:?}"),
         }
     }
@@ -676,13 +667,13 @@ mod tests {
         let queued: Vec<Request> = (0..50).map(|_| prepare()).collect();
         let (mut connection, session) = session_with(&queued, Stop::already());
         let said = answers(&mut connection);
-        assert!(matches!(&said[..], [Reply::Error { id, .. }] if id == "far-end-stopped"));
+        assert!(matches!(&said[..], [Reply::Error(error)] if error.id == "far-end-stopped"));
         assert_eq!(session.join().unwrap().unwrap(), SessionEnd::Stopped);
 
         let (mut connection, session) = session_with(&queued, Stop::default());
         let said = answers(&mut connection);
-        let [Reply::Ready(_), .., Reply::Error { id, .. }] = &said[..] else { panic!() };
-        assert_eq!(id, "protocol");
+        let [Reply::Ready(_), .., Reply::Error(error)] = &said[..] else { panic!() };
+        assert_eq!(error.id, "protocol");
         assert_eq!(said.len(), 1 + MOST_AHEAD as usize);
         assert_eq!(session.join().unwrap().unwrap(), SessionEnd::Nonsense);
         // As many as a client may send, which is one.
@@ -702,10 +693,10 @@ mod tests {
             stop.set();
             assert_eq!(ends_soon(stopped, wait).unwrap(), SessionEnd::Stopped, "{wait:?}");
             let said = connection.receive(LONGEST_REPLY, SOON).unwrap();
-            let Received::Message(Reply::Error { message, .. }) = &said else {
+            let Received::Message(Reply::Error(error)) = &said else {
                 panic!("{wait:?}: {said:?}")
             };
-            assert_eq!(message, STOPPED, "{wait:?}");
+            assert_eq!(error.message, STOPPED, "{wait:?}");
             drop(open);
 
             let (mut connection, left) = session();

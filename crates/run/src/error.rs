@@ -11,8 +11,9 @@ use serde::{Deserialize, Serialize};
 /// The result of a fallible function of zc.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// An error with its kind, its id, its message, and help.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+/// An error with its kind, its id, its message, and help, as other processes of zc and the control
+/// protocol have it too.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[error("{message}")]
 pub struct Error {
     /// Determines the exit code.

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use zc_rig::privileges::{give_up_all, has_capabilities, made_apart};
-use zc_run::{Error, ErrorKind, Result};
+use zc_run::{Error, Result};
 
 /// A document, and the exit code that goes with it.
 pub(super) struct Document {
@@ -66,10 +66,7 @@ fn encoded(made: Result<Document>) -> Vec<u8> {
         Ok(Document { bytes, code, aside }) => {
             (json!({ "code": code, "bytes": bytes.len() }), bytes, aside)
         }
-        Err(Error { kind, id, message, help }) => {
-            let head = json!({ "kind": kind, "id": id, "message": message, "help": help });
-            (head, Vec::new(), String::new())
-        }
+        Err(error) => (json!(error), Vec::new(), String::new()),
     };
     [head.to_string().as_bytes(), b"\n", &bytes, aside.as_bytes()].concat()
 }
@@ -89,12 +86,7 @@ fn decoded(mut head: Vec<u8>) -> Option<Result<Document>> {
             aside: String::from_utf8(aside).ok()?,
         }));
     }
-    let kind: ErrorKind = serde_json::from_value(head["kind"].clone()).ok()?;
-    let error = Error::new(kind, head["id"].as_str()?.to_owned(), head["message"].as_str()?);
-    Some(Err(match head["help"].as_str() {
-        Some(help) => error.help(help),
-        None => error,
-    }))
+    Some(Err(serde_json::from_value(head).ok()?))
 }
 
 #[cfg(test)]

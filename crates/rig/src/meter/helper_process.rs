@@ -25,7 +25,7 @@ use super::unit::unit;
 use crate::internal::{HELPER, INTERNAL};
 use zc_kernel::words::SharedWords;
 use zc_kernel::{clock, sched, spawn};
-use zc_run::{Burnt, Error, ErrorKind, Result, SoakReading, SoakerKind, SoakerPace, SoakerRank};
+use zc_run::{Burnt, Error, Result, SoakReading, SoakerKind, SoakerPace, SoakerRank};
 
 /// The descriptor at which the process finds the memory for its counters.
 const MEMORY: i32 = 3;
@@ -66,7 +66,7 @@ enum Reply {
     Waiting { other_cgroup: bool },
     Done,
     Burnt { each: Vec<Burnt> },
-    Error { kind: ErrorKind, id: String, message: String, help: Option<String> },
+    Error(Error),
 }
 
 /// Soakers in a process of their own, ranked below all others as far as this user may. They end
@@ -249,9 +249,7 @@ impl HelperProcess {
             return Err(gone());
         }
         match serde_json::from_str(&line).map_err(|_| unexpected())? {
-            Reply::Error { kind, id, message, help } => {
-                Err(Error { help, ..Error::new(kind, id, message) })
-            }
+            Reply::Error(error) => Err(error),
             reply => Ok(reply),
         }
     }
@@ -322,10 +320,9 @@ pub fn serve(job: &str, requests: impl BufRead, mut replies: impl Write) -> Resu
             burn_on_request(ready, &cpus, requests, &mut replies)
         }
     };
-    if let Err(Error { kind, id, message, help }) = done {
-        let id = id.into_owned();
+    if let Err(error) = done {
         // The starter reads the reply; without a starter it is not needed.
-        drop(write_line(&mut replies, &Reply::Error { kind, id, message, help }));
+        drop(write_line(&mut replies, &Reply::Error(error)));
     }
     Ok(())
 }
@@ -397,6 +394,7 @@ fn burn(cpus: &[usize], from_ns: u64, until_ns: u64) -> Result<Vec<Burnt>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use zc_run::ErrorKind;
 
     #[test]
     fn a_busy_thread_reports_its_cpu_time() {
