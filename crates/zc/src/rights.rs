@@ -11,7 +11,8 @@ use zc_run::{Error, Result};
 /// who starts it does not have.
 ///
 /// # Errors
-/// [`ErrorKind::Unsupported`]: this process has rights of its file (execve(2), capabilities(7)).
+/// [`ErrorKind::Unsupported`](zc_run::ErrorKind): this process has rights of its file (execve(2),
+/// capabilities(7)).
 pub(super) fn refuse_those_of_the_file() -> Result<()> {
     if geteuid() != getuid() || getegid() != getgid() {
         let message = "zc has the rights of its file's owner (set-user-ID), and does not use them";

@@ -24,7 +24,7 @@ pub(super) struct Compared {
 /// nothing of them.
 ///
 /// # Errors
-/// [`ErrorKind::Input`]: a request of one state is not one of the other.
+/// [`ErrorKind::Input`](zc_run::ErrorKind): a request of one state is not one of the other.
 pub(super) fn compare(states: &[ServerState], by_commands: bool) -> Result<Compared> {
     let length = |state: &ServerState| state.response.body_bytes;
     if states.windows(2).all(|two| length(&two[0]) == length(&two[1])) {
