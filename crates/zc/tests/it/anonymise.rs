@@ -4,12 +4,15 @@ use std::net::IpAddr;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use crate::support::{Bounded as _, ZC, assert_ended, measuring, saved, stderr, text, zc_in};
+use crate::support::{
+    Bounded as _, ZC, blocks_saved, interrupted_when, measuring, saved, stderr, text, zc_in,
+};
 
 /// The name of this host while zc runs, where it can be set for zc alone.
 const NAME: &str = "zc-test-name-of-a-host";
 
-/// `zc run` with these arguments in a folder, on a host of that name if this is root.
+/// `zc run` with these arguments in a folder, on a host of that name if this is root, until it has
+/// saved a block.
 fn run_in(folder: &Path, args: &[&str]) -> Output {
     let named = zc_kernel::process::euid() == 0;
     let mut command = Command::new(if named { "unshare" } else { ZC });
@@ -17,13 +20,9 @@ fn run_in(folder: &Path, args: &[&str]) -> Output {
         let script = format!("echo {NAME} >/proc/sys/kernel/hostname && exec \"$0\" \"$@\"");
         command.args(["--uts", "sh", "-c", &script, ZC]);
     }
-    command
-        .args(["run", "--anonymise", "--out", "run.json"])
-        .args(args)
-        .current_dir(folder)
-        .stdin(Stdio::null())
-        .finish()
-        .unwrap()
+    command.args(["run", "--anonymise", "--out", "run.json", "--budget", "600s"]).args(args);
+    command.current_dir(folder).stdin(Stdio::null());
+    interrupted_when("a block is saved", &mut command, || blocks_saved(folder) > 0)
 }
 
 /// The saved run, which has none of these words, no name of this host and no address.
@@ -48,16 +47,15 @@ fn a_run_over_a_command_names_neither_end_nor_the_command() {
     let folder = tempfile::tempdir().unwrap();
     let bin = Path::new(ZC).parent().unwrap().display().to_string();
     let via = format!("env ZC_TEST_MARK=secret-word PATH={bin}:/usr/sbin:/usr/bin:/sbin:/bin");
-    let output = run_in(folder.path(), &["--via", &via, "--paths", "sendfile", "--budget", "2s"]);
+    let output = run_in(folder.path(), &["--via", &via, "--paths", "sendfile"]);
     if stderr(&output).contains("[far-end-without-address]") {
         eprintln!("skipped: this machine has no address but those of the loopback interface");
         return;
     }
-    assert_ended(&output);
     saved_without(folder.path(), &["secret-word", "ZC_TEST_MARK", &bin]);
     let header = saved(folder.path()).header;
     let expected =
-        "zc run --anonymise --out (left out) --via (left out) --paths sendfile --budget 2s";
+        "zc run --anonymise --out (left out) --budget 600s --via (left out) --paths sendfile";
     assert_eq!(header.command.join(" "), expected);
     let remote = header.remote.unwrap();
     assert_eq!(remote.address, "(left out)");
@@ -82,8 +80,6 @@ fn commands_of_states_and_files_are_left_out_and_the_run_can_be_shown_and_compar
         "loopback",
         "--paths",
         "sendfile",
-        "--budget",
-        "4s",
         "--ab",
         &one,
         "--ab",
@@ -95,8 +91,7 @@ fn commands_of_states_and_files_are_left_out_and_the_run_can_be_shown_and_compar
         "--files",
         "secret-file",
     ];
-    let output = run_in(folder.path(), &args);
-    assert_ended(&output);
+    run_in(folder.path(), &args);
     saved_without(folder.path(), &["secret", "cat state"]);
     for args in [&["show", "--verbose", "run.json"][..], &["report", "run.json", "-o", "run.html"]]
     {
