@@ -28,6 +28,7 @@ pub mod errqueue;
 pub mod ethtool;
 pub mod hypervisor;
 pub mod inet_diag;
+pub mod ktls;
 pub mod mapping;
 pub mod movsb;
 pub mod named_file;
