@@ -39,6 +39,7 @@ mod soak_service;
 mod softirqs;
 mod state_reading;
 mod support;
+mod tls;
 mod traffic;
 mod transfer;
 pub mod units;
@@ -51,8 +52,8 @@ pub use error::{Error, ErrorKind, Result, in_words};
 pub use escape::{escape, is_safe};
 pub use experiment::Experiment;
 pub use factor::{
-    Align, CopyPages, Factor, FactorLevels, HostState, Level, OffloadSwitch, Placement, Push,
-    RecvPath, SendPath, Value,
+    Align, Cipher, CopyPages, Factor, FactorLevels, HostState, Level, OffloadSwitch, Placement,
+    Push, RecvPath, SendPath, TlsVersion, Value,
 };
 pub use file::{block_line, end_line, gzip_members, header_line, is_compressed, run_lines, schema};
 pub use host::{
@@ -95,6 +96,7 @@ pub use soak_service::{ServiceTarget, ServiceWindow, SoakService, Span, TcpSpan}
 pub use softirqs::SoftirqCounts;
 pub use state_reading::{StatePlace, StateReading, StateValue};
 pub use support::{Support, SupportRow, Unavailable, UnavailableKind};
+pub use tls::{LONGEST_RECORD, TlsRecords};
 pub use traffic::Traffic;
 pub use transfer::Transfer;
 pub use version::{FormatVersion, MAJOR, MINOR, OLDEST_MAJOR, READ_BY};

@@ -122,6 +122,12 @@ names! {
         FoldedAvx2 = "folded-avx2",
         /// The same with non-temporal stores.
         FoldedStreaming = "folded-streaming",
+        /// Encryption in place, in TLS records of 16 KiB, by AEAD_AES_128_GCM.
+        Aes128Gcm = "aes-128-gcm",
+        /// The same by AEAD_AES_256_GCM.
+        Aes256Gcm = "aes-256-gcm",
+        /// The same by AEAD_CHACHA20_POLY1305.
+        Chacha20Poly1305 = "chacha20-poly1305",
         /// lmbench: a word of four bytes in every 16 is read.
         LmbenchRd = "rd",
         /// lmbench: a word of four bytes in every 16 is written.
@@ -160,6 +166,9 @@ impl MemoryLoop {
             Self::Read
             | Self::Write
             | Self::Checksum
+            | Self::Aes128Gcm
+            | Self::Aes256Gcm
+            | Self::Chacha20Poly1305
             | Self::LmbenchRd
             | Self::LmbenchWr
             | Self::LmbenchRdwr

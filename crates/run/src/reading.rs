@@ -135,6 +135,10 @@ pub struct SendCounts {
     pub enobufs: u64,
     /// Calls that sent fewer bytes than requested.
     pub short: u64,
+    /// Bytes that the socket took around the payload: headers and tags of TLS records (since
+    /// format 4).
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub framing_bytes: u64,
 }
 
 /// Counts of a receive path.
@@ -148,16 +152,31 @@ pub struct RecvCounts {
     pub mapped_bytes: u64,
 }
 
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
 impl SendCounts {
     /// Adds the counts of another thread.
     pub fn add(&mut self, other: &Self) {
-        let Self { bytes, calls, completions, copied, enobufs, short } = other;
+        let Self { bytes, calls, completions, copied, enobufs, short, framing_bytes } = other;
         self.bytes += bytes;
         self.calls += calls;
         self.completions += completions;
         self.copied += copied;
         self.enobufs += enobufs;
         self.short += short;
+        self.framing_bytes += framing_bytes;
+    }
+
+    /// The payload in `wire_bytes` of what the socket took: a receiver that does not look into
+    /// records counts those.
+    pub fn payload(&self, wire_bytes: u64) -> u64 {
+        if self.framing_bytes == 0 {
+            return wire_bytes;
+        }
+        let taken = self.bytes.saturating_add(self.framing_bytes);
+        (u128::from(wire_bytes) * u128::from(self.bytes) / u128::from(taken)) as u64
     }
 }
 

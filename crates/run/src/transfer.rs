@@ -43,6 +43,24 @@ impl Transfer {
         }
     }
 
+    /// Whether zc's send path encrypts.
+    pub fn encrypts(self) -> bool {
+        self.send_path().is_some_and(SendPath::encrypts)
+    }
+
+    /// The same with a receiver that is keyed as the sender is: in place of `recv`, the path that
+    /// decrypts if the sender encrypts, and the other way round. Other receive paths stay.
+    #[must_use]
+    pub fn keyed(self) -> Self {
+        let Self::Paths { send, recv } = self else { return self };
+        let recv = match (send.encrypts(), recv) {
+            (true, RecvPath::Recv) => RecvPath::TlsRecv,
+            (false, RecvPath::TlsRecv | RecvPath::KtlsRecv) => RecvPath::Recv,
+            (_, recv) => recv,
+        };
+        Self::Paths { send, recv }
+    }
+
     /// The call, if it is one of NFS.
     pub fn nfs_call(self) -> Option<NfsCall> {
         match self {
@@ -156,6 +174,17 @@ impl fmt::Display for Transfer {
 mod tests {
     use super::*;
     use serde_json::{Value, json};
+
+    #[test]
+    fn a_sender_that_encrypts_has_a_receiver_that_decrypts_and_others_have_none() {
+        let keyed = |send, recv| Transfer::Paths { send, recv }.keyed().receiver();
+        assert_eq!(keyed(SendPath::TlsWrite, RecvPath::Recv), RecvPath::TlsRecv);
+        assert_eq!(keyed(SendPath::TlsWrite, RecvPath::KtlsRecv), RecvPath::KtlsRecv);
+        assert_eq!(keyed(SendPath::Sendfile, RecvPath::KtlsRecv), RecvPath::Recv);
+        // Nobody decrypts, as the user wants it.
+        assert_eq!(keyed(SendPath::TlsWrite, RecvPath::RecvTrunc), RecvPath::RecvTrunc);
+        assert_eq!(Transfer::Server.keyed(), Transfer::Server);
+    }
 
     #[test]
     fn each_kind_of_transfer_is_saved_by_its_names_and_read_again() {

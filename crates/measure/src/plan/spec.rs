@@ -139,11 +139,13 @@ impl Spec {
             });
         let reference: Vec<&Level> = self.reference.iter().collect();
         let reference_label = self.label(&reference);
-        let mut cells: Vec<Cell> =
-            chosen.iter().map(|levels| self.cell(levels, send, recv)).collect();
-        for (cell, levels) in cells.iter_mut().zip(&chosen) {
-            let by = self.label(&self.compared_with(levels));
-            cell.by = Some(by).filter(|by| *by != reference_label);
+        let mut cells = Vec::new();
+        for levels in &chosen {
+            let cell = self.cell(levels, send, recv);
+            if self.has_suitable_cipher(levels, &cell) {
+                let by = self.label(&self.compared_with(levels));
+                cells.push(Cell { by: Some(by).filter(|by| *by != reference_label), ..cell });
+            }
         }
         let labels: HashSet<&str> = cells.iter().map(|cell| cell.label.as_str()).collect();
         if labels.len() < cells.len() {
@@ -152,6 +154,18 @@ impl Spec {
                 format!("two cells of the plan \"{}\" are the same", self.name),
             )
             .help("give each level of a factor once"));
+        }
+        let compared = cells.iter().filter_map(|cell| cell.by.as_deref());
+        if let Some(missing) = compared.chain([&*reference_label]).find(|by| !labels.contains(by)) {
+            return Err(Error::usage(
+                "no-such-cell",
+                format!(
+                    "the plan \"{}\" compares with \"{missing}\", whose path and cipher do not go \
+                     together",
+                    self.name
+                ),
+            )
+            .help("compare = [\"send\", \"cipher\"] compares with a path in the clear"));
         }
         let control = Cell {
             label: format!("{reference_label}{CONTROL_SUFFIX}"),
@@ -166,7 +180,13 @@ impl Spec {
         let mut cell = Cell::of_paths(send, recv);
         levels.iter().for_each(|level| level.put(&mut cell));
         cell.label = self.label(levels);
+        cell.transfer = cell.transfer.keyed();
         cell
+    }
+
+    /// Whether a cell's path and cipher go together; in a plan without ciphers, always.
+    fn has_suitable_cipher(&self, levels: &[&Level], cell: &Cell) -> bool {
+        levels.iter().filter_map(|level| level.cipher()).all(|cipher| cipher.suits(cell.transfer))
     }
 
     /// Levels of the cell that one with these levels is compared with.
@@ -324,5 +344,32 @@ mod tests {
         assert_eq!(plan.product(), 1_000_000);
         let error = plan.cells(SendPath::ReadSend, RecvPath::Recv).unwrap_err();
         assert!(error.id == "too-many-cells" && error.message.contains("1000000"), "{error:?}");
+    }
+
+    #[test]
+    fn paths_that_encrypt_have_a_cipher_and_others_have_none() {
+        let factors = [
+            (Factor::Send, &["read+send", "tls-write"][..]),
+            (Factor::Cipher, &["clear", "aes-128-gcm", "aes-256-gcm"]),
+        ];
+        let both = spec(&factors, &[Factor::Send, Factor::Cipher]);
+        let cells = both.cells(SendPath::ReadSend, RecvPath::Recv).unwrap().cells;
+        let named: Vec<_> = cells.iter().map(|cell| (&*cell.label, cell.transfer)).collect();
+        let paths = |send, recv| Transfer::Paths { send, recv };
+        let encrypted = paths(SendPath::TlsWrite, RecvPath::TlsRecv);
+        let clear = paths(SendPath::ReadSend, RecvPath::Recv);
+        assert_eq!(
+            named,
+            [
+                ("read+send clear", clear),
+                ("tls-write aes-128-gcm", encrypted),
+                ("tls-write aes-256-gcm", encrypted),
+                ("read+send clear (A/A)", clear),
+            ]
+        );
+        // The cell to compare with would be read+send with a cipher.
+        let by_path = spec(&factors, &[Factor::Send]);
+        let error = by_path.cells(SendPath::ReadSend, RecvPath::Recv).unwrap_err();
+        assert_eq!(error.id, "no-such-cell");
     }
 }

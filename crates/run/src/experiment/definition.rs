@@ -57,6 +57,8 @@ pub enum Tables {
     Accounts,
     /// Costs of wake-ups, calls and bytes, and what they predict.
     Components,
+    /// No table; what TLS costs, and what the kernel's TLS saves, as a conclusion.
+    Encryption,
 }
 
 /// A clause of a conclusion: what a factor does to the cost of each column.

@@ -26,6 +26,7 @@ mod requests;
 mod server;
 mod sizes;
 mod sockbuf;
+mod tls;
 
 pub use definition::{Clause, Definition, NoPlan, Tables};
 
@@ -60,6 +61,7 @@ macro_rules! experiments {
 experiments! {
     Paths = paths,
     Receive = receive,
+    Tls = tls,
     Sizes = sizes,
     Offloads = offloads,
     Cork = cork,

@@ -10,6 +10,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::cipher::Cipher;
 use super::registry::Factor;
 use super::value::Value;
 use crate::nearest::unknown;
@@ -53,6 +54,11 @@ impl Level {
     /// do not ask for one of their own.
     pub fn for_cell(factor: Factor, cell: &Cell, fixed: &FixedParams, link: &LinkFacts) -> Self {
         Self { factor, value: factor.definition().value_for(cell, &fixed.at(&cell.levels), link) }
+    }
+
+    /// The cipher, if it is a level of that factor.
+    pub fn cipher(&self) -> Option<Cipher> {
+        (self.factor == Factor::Cipher).then(|| self.value.name()).flatten()
     }
 
     /// Sets this level in a cell.

@@ -11,6 +11,7 @@
 //! of registry.rs.
 
 mod align;
+mod cipher;
 mod congestion;
 mod definition;
 mod flows;
@@ -23,15 +24,18 @@ mod pages;
 mod placement;
 mod push;
 mod rate;
+mod record;
 mod recv;
 mod recv_buffer;
 mod registry;
 mod send;
 mod sockbuf;
 mod state;
+mod tls_version;
 mod value;
 
 pub use align::Align;
+pub use cipher::Cipher;
 pub use definition::{Definition, Difference, FactorOption, Parameter, Side, TcpOption};
 pub use level::{FactorLevels, Level};
 pub use mtu::{MTU, MTU_BYTES};
@@ -44,4 +48,5 @@ pub use registry::{Factor, table};
 pub use send::SendPath;
 pub use sockbuf::SOCKET_BUFFER_BYTES;
 pub use state::HostState;
+pub use tls_version::TlsVersion;
 pub use value::{UNSET, Value};

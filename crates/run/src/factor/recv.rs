@@ -25,6 +25,10 @@ names! {
         UringRecv = "uring-recv",
         /// `IORING_OP_RECV` multishot with a ring of provided buffers.
         UringMultishot = "uring-multishot",
+        /// `recv(2)` into a buffer, TLS records decrypted there in user space.
+        TlsRecv = "tls-recv",
+        /// `recv(2)` from a socket whose kernel decrypts (kTLS).
+        KtlsRecv = "ktls-recv",
     }
 }
 
@@ -32,6 +36,11 @@ impl RecvPath {
     /// Whether the bytes are dropped uncopied, so that its cost is a bound and not a receiver's.
     pub fn drops_bytes(self) -> bool {
         self == Self::RecvTrunc
+    }
+
+    /// Whether it decrypts what it receives.
+    pub fn decrypts(self) -> bool {
+        matches!(self, Self::TlsRecv | Self::KtlsRecv)
     }
 
     /// Whether it maps the pages that payload arrived in, so that a share of mapped bytes

@@ -48,6 +48,9 @@ factors! {
     Placement = super::placement::PlacementFactor,
     Rate = super::rate::RateFactor,
     State = super::state::StateFactor,
+    Cipher = super::cipher::CipherFactor,
+    Record = super::record::RecordFactor,
+    TlsVersion = super::tls_version::TlsVersionFactor,
 }
 
 impl Factor {

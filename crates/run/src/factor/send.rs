@@ -34,10 +34,40 @@ names! {
         UringSendZcFixed = "uring-send-zc-fixed",
         /// `IORING_OP_SPLICE` file to pipe, linked to pipe to socket.
         UringSplice = "uring-splice",
+        /// `read(2)` into a buffer, TLS records encrypted there in user space, `send(2)` out of it.
+        TlsWrite = "tls-write",
+        /// `read(2)` into a buffer, `send(2)` out of it to a socket whose kernel encrypts (kTLS).
+        KtlsWrite = "ktls-write",
+        /// `sendfile(2)` to a socket whose kernel encrypts.
+        KtlsSendfile = "ktls-sendfile",
+        /// `splice(2)` file to pipe, pipe to a socket whose kernel encrypts.
+        KtlsSplice = "ktls-splice",
+        /// `sendfile(2)` to a socket whose network card encrypts, out of the page cache
+        /// (`TLS_TX_ZEROCOPY_RO`).
+        KtlsSendfileZc = "ktls-sendfile-zc",
     }
 }
 
-/// The word for all paths in a plan.
+impl SendPath {
+    /// Whether what it puts on the socket is encrypted.
+    pub fn encrypts(self) -> bool {
+        matches!(
+            self,
+            Self::TlsWrite
+                | Self::KtlsWrite
+                | Self::KtlsSendfile
+                | Self::KtlsSplice
+                | Self::KtlsSendfileZc
+        )
+    }
+
+    /// The paths whose bytes travel in the clear.
+    pub fn in_the_clear() -> impl Iterator<Item = Self> {
+        Self::ALL.iter().copied().filter(|path| !path.encrypts())
+    }
+}
+
+/// The word for all paths in the clear in a plan.
 const ALL: &str = "all";
 
 pub(super) struct SendFactor;
@@ -48,7 +78,7 @@ impl Definition for SendFactor {
     }
 
     fn levels(&self) -> &'static str {
-        "names of send paths; `\"all\"` is every one"
+        "names of send paths; `\"all\"` is every one that sends in the clear"
     }
 
     fn examples(&self) -> &'static [&'static str] {
@@ -61,7 +91,7 @@ impl Definition for SendFactor {
 
     fn group(&self, text: &str) -> Option<Vec<Value>> {
         (text == ALL)
-            .then(|| SendPath::ALL.iter().map(|path| Value::Name(path.to_string())).collect())
+            .then(|| SendPath::in_the_clear().map(|path| Value::Name(path.to_string())).collect())
     }
 
     fn usual_reference(&self) -> Option<Value> {

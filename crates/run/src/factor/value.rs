@@ -38,7 +38,7 @@ impl Value {
     }
 
     /// The name, if it is one of `T`'s.
-    pub(super) fn name<T: FromStr>(&self) -> Option<T> {
+    pub(crate) fn name<T: FromStr>(&self) -> Option<T> {
         match self {
             Self::Name(name) => name.parse().ok(),
             _ => None,

@@ -85,6 +85,7 @@ prop_compose! {
                     copied: n[12],
                     enobufs: n[13],
                     short: n[14],
+                    framing_bytes: n[15],
                 } } else { SendCounts::default() },
             received: if has[3] {
                 RecvCounts { bytes: n[15], calls: n[16], mapped_bytes: n[17] }

@@ -327,12 +327,13 @@ fn of_task(task: &TaskReading) -> [u64; 3] {
 }
 
 fn of_sent(sent: &SendCounts) -> [u64; 6] {
-    let SendCounts { bytes, calls, completions, copied, enobufs, short } = *sent;
+    // Format 3 knew of no TLS.
+    let SendCounts { bytes, calls, completions, copied, enobufs, short, framing_bytes: _ } = *sent;
     [bytes, calls, completions, copied, enobufs, short]
 }
 
 fn sent_of([bytes, calls, completions, copied, enobufs, short]: [u64; 6]) -> SendCounts {
-    SendCounts { bytes, calls, completions, copied, enobufs, short }
+    SendCounts { bytes, calls, completions, copied, enobufs, short, ..SendCounts::default() }
 }
 
 fn of_received(received: &RecvCounts) -> [u64; 3] {
