@@ -22,7 +22,7 @@ use super::getopt::{Known, Letter};
 use super::socket::{self, Buffers, Capped};
 use super::tool::Tool;
 use super::values::{buffer, parse_number, port, server};
-use zc_rig::path::{SendSetup, open_receiver, open_sender};
+use zc_rig::path::{RecvSetup, SendSetup, open_receiver, open_sender};
 use zc_rig::workload::{FileSet, Piece, SourceFile};
 use zc_run::{Error, RecvPath, Result, SendPath, in_words};
 
@@ -372,7 +372,7 @@ fn receive(options: &TtcpOptions, hear: &mut dyn FnMut(TtcpSaid)) -> Result<()> 
     };
     drop(listener);
     hear(TtcpSaid::Accepted(socket::address_text(address)));
-    let mut receiver = open_receiver(RecvPath::Recv, &stream, options.length)
+    let mut receiver = open_receiver(RecvPath::Recv, &stream, &RecvSetup::new(options.length))
         .map_err(|no| Error::unsupported("path-unavailable", no.reason))?;
     let watch = Watch::start()?;
     let mut stdout = io::stdout().lock();

@@ -26,7 +26,7 @@ use super::socket::{self, Buffers, Capped};
 use super::tool::Tool;
 use super::values::{buffer, parse_number, port};
 use super::wire::{Decoder, PORT, Tally};
-use zc_rig::path::open_receiver;
+use zc_rig::path::{RecvSetup, open_receiver};
 use zc_run::{Error, RecvPath, Result};
 
 /// Clients that are served at a time. A new one is rejected while all of them are sending.
@@ -552,7 +552,7 @@ impl Serving<'_> {
         stream
             .set_read_timeout(Some(self.idle))
             .map_err(|error| format!("cannot be served: {error}"))?;
-        let mut receiver = open_receiver(RecvPath::Recv, stream, READ_BYTES)
+        let mut receiver = open_receiver(RecvPath::Recv, stream, &RecvSetup::new(READ_BYTES))
             .map_err(|no| format!("cannot be served: {}", no.reason))?;
         let mut decoder = Decoder::default();
         let place = |decoder: &Decoder| decoder.stopped().filter(|_| !self.raw);

@@ -318,9 +318,9 @@ impl<T: Transport> RemoteSide for Client<T> {
         flows: usize,
         recv_config: RecvConfig,
     ) -> std::result::Result<Vec<Target>, TrialError> {
-        let RecvConfig { path, buffer_bytes, cpus: _, checksum } = recv_config;
+        let RecvConfig { path, buffer_bytes, cpus: _, checksum, keying } = recv_config;
         let Reply::Listening { greetings } =
-            self.expected(&Request::Flows { flows, path, buffer_bytes, checksum })?
+            self.expected(&Request::Flows { flows, path, buffer_bytes, checksum, keying })?
         else {
             return Err(unexpected().into());
         };
@@ -438,7 +438,8 @@ mod tests {
     }
 
     fn recv_config() -> RecvConfig {
-        RecvConfig { path: RecvPath::Recv, buffer_bytes: 1, cpus: vec![0], checksum: false }
+        let (path, cpus) = (RecvPath::Recv, vec![0]);
+        RecvConfig { path, buffer_bytes: 1, cpus, checksum: false, keying: None }
     }
 
     fn prepare() -> Prepare {

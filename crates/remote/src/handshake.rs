@@ -18,7 +18,7 @@ use zc_run::{Error, Result};
 
 /// Protocol version. Ends with different protocols cannot work together; ends with the same
 /// protocol can, whatever their versions.
-pub const PROTOCOL: u32 = 6;
+pub const PROTOCOL: u32 = 7;
 
 /// Version of this zc, as sent to the peer.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -411,7 +411,7 @@ mod tests {
     fn each_failure_of_the_server_has_an_error_of_its_own() {
         assert_eq!(received(&[]).id, "far-end-gone");
         let hello = format!(
-            "{{\"zc\":\"serve\",\"protocol\":6,\"version\":\"x\",\"nonce\":\"{}\"}}\n",
+            "{{\"zc\":\"serve\",\"protocol\":7,\"version\":\"x\",\"nonce\":\"{}\"}}\n",
             hex(&[7; BYTES])
         );
         assert_eq!(received(&[&hello, "{\"zc\":\"refused\"}\n"]).id, "token-refused");

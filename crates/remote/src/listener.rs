@@ -577,7 +577,7 @@ mod tests {
             (&newer, RejectReason::OtherProtocol(9)),
         ] {
             let mut pending = server.pending();
-            assert!(line(&pending).starts_with("{\"zc\":\"serve\",\"protocol\":6,\"version\":"));
+            assert!(line(&pending).starts_with("{\"zc\":\"serve\",\"protocol\":7,\"version\":"));
             pending.write_all(said.as_bytes()).unwrap();
             assert_eq!(rest(pending), "{\"zc\":\"refused\"}\n", "{said}");
             assert_eq!(server.why(), why, "{said}");

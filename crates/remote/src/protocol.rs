@@ -6,6 +6,7 @@ use std::net::IpAddr;
 use serde::{Deserialize, Serialize};
 
 use zc_load::Fetched;
+use zc_rig::tls::TlsKeying;
 use zc_run::{
     DeviceFacts, Error, NfsCall, NfsClient, RecvPath, RemoteMachine, RemoteWindow, SoakerKind,
     Unavailable, Warning,
@@ -49,6 +50,8 @@ pub enum Request {
         buffer_bytes: usize,
         /// Compute the CRC-32 of each flow.
         checksum: bool,
+        /// How the flows are encrypted, if they are.
+        keying: Option<TlsKeying>,
     },
     /// Read the meters at both edges of a window.
     Window {

@@ -285,7 +285,7 @@ impl Session {
                 self.machine.soak(on)?;
                 Ok(Reply::Done)
             }
-            Request::Flows { flows, path, buffer_bytes, checksum } => {
+            Request::Flows { flows, path, buffer_bytes, checksum, keying } => {
                 let needed = flows.saturating_mul(receive_memory_bytes(path, buffer_bytes));
                 if flows > MOST_FLOWS || needed > most_buffer_bytes(available_bytes()) {
                     return Err(Error::usage(
@@ -296,8 +296,8 @@ impl Session {
                         ),
                     ));
                 }
-                let config =
-                    RecvConfig { path, buffer_bytes, cpus: vec![self.receiver_cpu], checksum };
+                let cpus = vec![self.receiver_cpu];
+                let config = RecvConfig { path, buffer_bytes, cpus, checksum, keying };
                 self.expect(flows, config, connection, still_wanted)
             }
             Request::Window { opens_in_ns, lasts_ns } => {
@@ -530,6 +530,7 @@ mod tests {
             path: RecvPath::Recv,
             buffer_bytes,
             checksum: false,
+            keying: None,
         };
         let (mut connection, session) = session();
         let Reply::Ready(ready) = ask(&mut connection, &prepare()) else { panic!() };
@@ -549,6 +550,7 @@ mod tests {
             path: RecvPath::UringMultishot,
             buffer_bytes: 1 << 20,
             checksum: false,
+            keying: None,
         };
         assert!(refusal(&mut connection, &pools).contains("512 flows by uring-multishot"));
         let window = Request::Window { opens_in_ns: u64::MAX, lasts_ns: 1 };
@@ -597,6 +599,7 @@ mod tests {
                 path: RecvPath::Recv,
                 buffer_bytes: 4096,
                 checksum: false,
+                keying: None,
             };
             match self {
                 Self::Meeting => drop(ask(connection, &Request::Meet)),

@@ -21,5 +21,6 @@ pub mod link;
 pub mod memory;
 pub mod meter;
 pub mod path;
+pub mod tls;
 
 pub mod trial;

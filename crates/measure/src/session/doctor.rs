@@ -47,7 +47,8 @@ pub fn examine() -> Result<Findings> {
         rows.push(row("send path", send.name(), support(&mut rig, send, RecvPath::Recv)?));
     }
     for &recv in RecvPath::ALL {
-        rows.push(row("receive path", recv.name(), support(&mut rig, SendPath::ReadSend, recv)?));
+        let send = if recv.decrypts() { SendPath::TlsWrite } else { SendPath::ReadSend };
+        rows.push(row("receive path", recv.name(), support(&mut rig, send, recv)?));
     }
     rows.extend(meter::meters());
     Ok(Findings { host, rows, warnings })

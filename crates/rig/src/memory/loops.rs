@@ -4,10 +4,11 @@
 use std::hint::black_box;
 
 use super::checksum::{checksum, fold_portable};
+use super::encryption::encrypt;
 use super::lmbench;
 use zc_kernel::checksum::Avx2;
 use zc_kernel::movsb;
-use zc_run::{MemoryLoop, Support, SupportRow, Unavailable};
+use zc_run::{Cipher, MemoryLoop, Support, SupportRow, Unavailable};
 
 /// The word that `write` stores. Its bytes differ; if they were equal the compiler would use
 /// memset.
@@ -85,6 +86,9 @@ impl Bench {
             MemoryLoop::FoldedStreaming => {
                 halves(set, &|to, from| self.avx2.map_or(0, |avx2| avx2.stream(to, from)))
             }
+            MemoryLoop::Aes128Gcm => encrypt(Cipher::Aes128Gcm, set),
+            MemoryLoop::Aes256Gcm => encrypt(Cipher::Aes256Gcm, set),
+            MemoryLoop::Chacha20Poly1305 => encrypt(Cipher::Chacha20Poly1305, set),
             MemoryLoop::LmbenchRd => drop(black_box(lmbench::rd(set))),
             MemoryLoop::LmbenchWr => lmbench::wr(set),
             MemoryLoop::LmbenchRdwr => drop(black_box(lmbench::rdwr(set))),

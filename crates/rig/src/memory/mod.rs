@@ -4,6 +4,7 @@
 
 mod caches;
 mod checksum;
+mod encryption;
 mod lmbench;
 mod loops;
 mod plan;

@@ -12,6 +12,6 @@ mod uring;
 #[cfg(test)]
 mod testing;
 
-pub use recv::{Inspect, Receiver, open_receiver, receive_memory_bytes, shows_bytes};
+pub use recv::{Inspect, Receiver, RecvSetup, open_receiver, receive_memory_bytes, shows_bytes};
 pub use resident::{Resident, ResidentCopy};
 pub use send::{SendSetup, Sender, open_sender};

@@ -2,13 +2,16 @@
 
 use std::io::Write;
 use std::net::{TcpListener, TcpStream};
-use std::sync::Arc;
-use std::sync::mpsc;
+use std::sync::{Arc, OnceLock, mpsc};
 use std::time::Duration;
 
-use super::{Receiver, SendSetup, Sender, open_receiver, open_sender};
+use super::{Receiver, RecvSetup, SendSetup, Sender, open_receiver, open_sender};
+use crate::tls::{TlsKeying, TlsSecret, TlsSession};
 use crate::workload::{FileSet, SourceFile};
-use zc_run::{RecvCounts, RecvPath, SendCounts, SendPath};
+use zc_run::{
+    Cipher, LONGEST_RECORD, RecvCounts, RecvPath, SendCounts, SendPath, TlsRecords, TlsVersion,
+    Transfer,
+};
 
 /// A test that takes longer is considered to hang.
 pub(super) const PATIENCE: Duration = Duration::from_secs(60);
@@ -34,7 +37,29 @@ pub(super) fn content(at: usize, len: usize) -> Vec<u8> {
 
 /// The setup of a path with buffers of `buffer_bytes`.
 pub(super) fn setup_of(files: Arc<FileSet>, buffer_bytes: usize) -> SendSetup {
-    SendSetup::new(files, buffer_bytes)
+    SendSetup { session: Some(session(0)), ..SendSetup::new(files, buffer_bytes) }
+}
+
+/// The setup of a receive path for what such a path sends.
+pub(super) fn recv_setup_of(buffer_bytes: usize) -> RecvSetup {
+    RecvSetup::new(buffer_bytes).keyed(Some(session(0)))
+}
+
+/// The same with keys that the sender has not.
+pub(super) fn other_recv_setup_of(buffer_bytes: usize) -> RecvSetup {
+    RecvSetup::new(buffer_bytes).keyed(Some(session(1)))
+}
+
+/// The keys of a connection; those of senders here are of number 0.
+fn session(index: usize) -> TlsSession {
+    static KEYING: OnceLock<TlsKeying> = OnceLock::new();
+    let records = TlsRecords {
+        cipher: Cipher::Aes128Gcm,
+        version: TlsVersion::V13,
+        payload_bytes: LONGEST_RECORD,
+    };
+    let new = || TlsKeying { records, secret: TlsSecret::new().unwrap() };
+    KEYING.get_or_init(new).session(index)
 }
 
 /// Whether a path is one over io_uring, by its name.
@@ -74,7 +99,7 @@ pub(super) fn receiver(
     socket: &TcpStream,
     buffer_bytes: usize,
 ) -> Option<Box<dyn Receiver>> {
-    open_receiver(path, socket, buffer_bytes)
+    open_receiver(path, socket, &recv_setup_of(buffer_bytes))
         .map_err(|no| eprintln!("skipped: {path}: {}", no.reason))
         .ok()
 }
@@ -89,11 +114,12 @@ pub(super) fn transfer(
     piece_bytes: usize,
     rounds: u64,
 ) -> Option<(SendCounts, RecvCounts, Vec<u8>)> {
+    let recv = Transfer::Paths { send, recv }.keyed().receiver();
     let (one, other) = pair();
     let mut sender = sender(send, &one, setup)?;
     receiver(recv, &other, recv_buffer_bytes)?;
     let received = in_time(move || {
-        let mut receiver = open_receiver(recv, &other, recv_buffer_bytes).unwrap();
+        let mut receiver = open_receiver(recv, &other, &recv_setup_of(recv_buffer_bytes)).unwrap();
         let mut shown = Vec::new();
         while receiver.receive(Some(&mut |bytes: &[u8]| shown.extend_from_slice(bytes))).unwrap()
             > 0

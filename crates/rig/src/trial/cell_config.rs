@@ -12,9 +12,12 @@ use super::sockets;
 use super::worker::TrialError;
 use crate::link::Link;
 use crate::path::SendSetup;
+use crate::tls::{TlsKeying, TlsSecret};
 use zc_kernel::bpf::AckBurn;
 use zc_kernel::descriptors::{self, Room};
-use zc_run::{Cell, Error, FixedParams, RecvPath, SendPath, SocketFacts, Transfer, Unavailable};
+use zc_run::{
+    Cell, Error, FixedParams, RecvPath, Result, SendPath, SocketFacts, Transfer, Unavailable,
+};
 
 /// Descriptors of a flow at most, with both ends on this machine: three for each socket (the path
 /// and the trial have their own), four of pipes, two of rings, two to meter its threads.
@@ -80,14 +83,25 @@ impl CellConfig {
         thread_cpus(&self.fixed, self.fixed.sender_cpu)
     }
 
-    /// Configuration of the receivers; in proofs they compute a checksum.
-    pub(super) fn recv_config(&self, checksum: bool) -> RecvConfig {
+    /// Keys for the connections of a trial, if its paths encrypt.
+    ///
+    /// # Errors
+    /// The kernel gives no random bytes.
+    pub(super) fn keying(&self) -> Result<Option<TlsKeying>> {
+        let records = self.fixed.tls(self.cell.transfer);
+        records.map(|records| Ok(TlsKeying { records, secret: TlsSecret::new()? })).transpose()
+    }
+
+    /// Configuration of the receivers, who have the sender's keys; in proofs they compute a
+    /// checksum.
+    pub(super) fn recv_config(&self, checksum: bool, keying: Option<TlsKeying>) -> RecvConfig {
         let buffer_bytes = self.fixed.recv_buffer_bytes;
         RecvConfig {
             path: self.recv,
             buffer_bytes,
             cpus: thread_cpus(&self.fixed, self.fixed.receiver_cpu),
             checksum,
+            keying,
         }
     }
 
@@ -98,8 +112,25 @@ impl CellConfig {
     /// The cell cannot run, with the reason.
     pub(super) fn check(&self, link: &dyn Link) -> std::result::Result<(), TrialError> {
         let kind = link.facts().kind;
+        self.check_keys()?;
         let no = EFFECTS.iter().find_map(|effect| effect.refuse(&self.cell, &self.fixed, kind));
         no.map_or_else(|| self.make_room(), |no| Err(TrialError::CannotRun(no)))
+    }
+
+    /// Checks that what encrypts and what decrypts go together. A receiver that drops its bytes may
+    /// drop records.
+    ///
+    /// # Errors
+    /// They do not.
+    fn check_keys(&self) -> std::result::Result<(), TrialError> {
+        let Self { send, recv, .. } = self;
+        match (send.encrypts(), recv.decrypts() || recv.drops_bytes()) {
+            (true, false) => Err(TrialError::CannotRun(
+                Unavailable::unsupported(format!("{recv} does not decrypt what {send} encrypts"))
+                    .remedy("--recv tls-recv does, and --recv recv-trunc drops it"),
+            )),
+            _ => Ok(()),
+        }
     }
 
     /// Checks that its sockets use what was asked for.

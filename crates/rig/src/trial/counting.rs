@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering, fence};
 use zc_run::{RecvCounts, SendCounts};
 
 /// The most numbers that the counts of a side have.
-const WORDS: usize = 6;
+const WORDS: usize = 7;
 
 /// Counts that can be published: numbers that only grow.
 pub(super) trait Counts: Copy + Default + Send + 'static {
@@ -19,19 +19,20 @@ pub(super) trait Counts: Copy + Default + Send + 'static {
 
 impl Counts for SendCounts {
     fn to_words(self) -> [u64; WORDS] {
-        let Self { bytes, calls, completions, copied, enobufs, short } = self;
-        [bytes, calls, completions, copied, enobufs, short]
+        let Self { bytes, calls, completions, copied, enobufs, short, framing_bytes } = self;
+        [bytes, calls, completions, copied, enobufs, short, framing_bytes]
     }
 
-    fn of_words([bytes, calls, completions, copied, enobufs, short]: [u64; WORDS]) -> Self {
-        Self { bytes, calls, completions, copied, enobufs, short }
+    fn of_words(words: [u64; WORDS]) -> Self {
+        let [bytes, calls, completions, copied, enobufs, short, framing_bytes] = words;
+        Self { bytes, calls, completions, copied, enobufs, short, framing_bytes }
     }
 }
 
 impl Counts for RecvCounts {
     fn to_words(self) -> [u64; WORDS] {
         let Self { bytes, calls, mapped_bytes } = self;
-        [bytes, calls, mapped_bytes, 0, 0, 0]
+        [bytes, calls, mapped_bytes, 0, 0, 0, 0]
     }
 
     fn of_words([bytes, calls, mapped_bytes, ..]: [u64; WORDS]) -> Self {
@@ -95,13 +96,12 @@ mod tests {
 
     #[test]
     fn what_is_published_is_what_is_read() {
-        let sent =
-            SendCounts { bytes: 1, calls: 2, completions: 3, copied: 4, enobufs: 5, short: 6 };
+        let sent = SendCounts::of_words([1, 2, 3, 4, 5, 6, 7]);
         let counting = Counting::default();
         assert_eq!(counting.get(), SendCounts::default());
         counting.set(sent);
         assert_eq!(counting.get(), sent);
-        let received = RecvCounts { bytes: 7, calls: 8, mapped_bytes: 9 };
+        let received = RecvCounts { bytes: 8, calls: 9, mapped_bytes: 10 };
         let counting = Counting::default();
         counting.set(received);
         assert_eq!(counting.get(), received);

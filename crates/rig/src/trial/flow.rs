@@ -53,6 +53,8 @@ pub(super) struct Flow {
     /// Its receiver leaves what has arrived.
     given_up: Arc<AtomicBool>,
     limit: Limit,
+    /// See [`SendConfig::is_decrypted`].
+    is_decrypted: bool,
 }
 
 impl Flow {
@@ -78,7 +80,7 @@ impl Flow {
                 let (link, crc32, rcvbuf_bytes) =
                     (Arc::clone(link), Arc::clone(&crc32), config.fixed.rcvbuf_bytes);
                 let (connected, given_up) = (Arc::clone(&connected), Arc::clone(&given_up));
-                let how = config.recv_config(send_config.checksum);
+                let how = config.recv_config(send_config.checksum, send_config.keying);
                 let (receiver, ready) =
                     spawn(format!("zc-recv-{index}"), move |ready: &Outbox<Ready>, counts| {
                         pin_to(&how.cpus)?;
@@ -90,7 +92,7 @@ impl Flow {
                         let socket = receiving::accept(&listener, &connected)?;
                         drop(listener);
                         send_config.priority.take()?;
-                        receiving::receive(&socket, &how, ready, counts, &crc32, &given_up)
+                        receiving::receive(&socket, index, &how, ready, counts, &crc32, &given_up)
                     })?;
                 let address = await_message(
                     &address_in,
@@ -144,7 +146,14 @@ impl Flow {
             stop,
             given_up,
             limit,
+            is_decrypted: send_config.is_decrypted,
         })
+    }
+
+    /// What the receiver counts of what was sent: its payload, or its records where nobody looks
+    /// into them.
+    pub(super) fn counted_by_receiver(&self, sent: &SendCounts) -> u64 {
+        sent.bytes + if self.is_decrypted { 0 } else { sent.framing_bytes }
     }
 
     /// Starts the sender; its first burst is due at `at_ns` (CLOCK_MONOTONIC).
@@ -159,17 +168,16 @@ impl Flow {
 
     /// Counts of the sender and of what has arrived, so far.
     pub(super) fn counts(&self) -> (SendCounts, RecvCounts) {
-        let received = match &self.sink {
-            Sink::Thread(side) => side.counts.get(),
-            Sink::AckGenerator(flow) => {
-                RecvCounts { bytes: flow.counts().bytes, ..RecvCounts::default() }
-            }
+        let arrived = |bytes| RecvCounts { bytes, ..RecvCounts::default() };
+        let (received, is_payload) = match &self.sink {
+            Sink::Thread(side) => (side.counts.get(), self.is_decrypted),
+            Sink::AckGenerator(flow) => (arrived(flow.counts().bytes), false),
             // What the other machine's kernel has acknowledged has arrived there.
-            Sink::Remote => {
-                RecvCounts { bytes: acknowledged(&self.sender.socket), ..RecvCounts::default() }
-            }
+            Sink::Remote => (arrived(acknowledged(&self.sender.socket)), false),
         };
-        (self.sender.counts.get(), received)
+        let sent = self.sender.counts.get();
+        let bytes = if is_payload { received.bytes } else { sent.payload(received.bytes) };
+        (sent, RecvCounts { bytes, ..received })
     }
 
     /// Counts of the ACK generator, on the link `null`.
@@ -302,17 +310,18 @@ impl Flow {
                 return Err(error);
             }
         };
-        if sent.bytes != received.bytes {
+        let expected = self.counted_by_receiver(&sent);
+        if received.bytes != expected {
             return Err(TrialError::Broke(Error::failed(
                 "bytes-lost",
                 format!(
-                    "the sender sent {} bytes and the receiver received {}",
-                    sent.bytes, received.bytes
+                    "the sender sent {expected} bytes and the receiver received {}",
+                    received.bytes
                 ),
             )));
         }
         self.release_port();
-        Ok(Some((sent, received, self.crc32.get())))
+        Ok(Some((sent, RecvCounts { bytes: sent.bytes, ..received }, self.crc32.get())))
     }
 
     /// Waits for the end of the sender's thread, as long as its bytes arrive: a proof of many
@@ -391,19 +400,19 @@ impl Drop for Flow {
 fn check_noted(sent: SendCounts, flow: &AckedFlow, limit: &Limit) -> Result<RecvCounts> {
     let noted = flow.wait_for_end(limit.within(PATIENCE));
     limit.check()?;
-    if noted.bytes == sent.bytes
-        && noted.acked_bytes == sent.bytes
+    let wire_bytes = sent.bytes + sent.framing_bytes;
+    if noted.bytes == wire_bytes
+        && noted.acked_bytes == wire_bytes
         && noted.gaps == 0
         && noted.ended
     {
-        return Ok(RecvCounts { bytes: noted.bytes, ..RecvCounts::default() });
+        return Ok(RecvCounts { bytes: sent.bytes, ..RecvCounts::default() });
     }
     Err(Error::failed(
         "bytes-lost",
         format!(
-            "the sender sent {} bytes, and the ACK generator noted {} and acknowledged {} \
+            "the sender sent {wire_bytes} bytes, and the ACK generator noted {} and acknowledged {} \
          ({} sent again, {} gaps{})",
-            sent.bytes,
             noted.bytes,
             noted.acked_bytes,
             noted.again_bytes,
@@ -473,6 +482,8 @@ mod tests {
             priority,
             to_listener: false,
             sends_nothing: false,
+            keying: None,
+            is_decrypted: false,
         };
         Flow::open(0, &config, links.base(), send_config, None)
             .unwrap_or_else(|error| panic!("{error:?}"))

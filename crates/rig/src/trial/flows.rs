@@ -38,10 +38,15 @@ pub(super) fn open_flows(
     flows: usize,
     send_config: SendConfig,
 ) -> std::result::Result<Vec<Flow>, TrialError> {
+    // What does not prove what it received looks into nothing.
+    let proves = send_config.to_listener || remote.as_ref().is_none_or(|remote| remote.proves());
+    let is_decrypted = config.recv.decrypts() && proves;
+    let send_config = SendConfig { keying: config.keying()?, is_decrypted, ..send_config };
     let Some(remote) = remote.filter(|_| !send_config.to_listener) else {
         return connect_flows(links, config, flows, send_config, &[]);
     };
-    let targets = remote.expect(flows, config.recv_config(send_config.checksum))?;
+    let targets =
+        remote.expect(flows, config.recv_config(send_config.checksum, send_config.keying))?;
     let opened = connect_flows(links, config, flows, send_config, &targets)?;
     remote.await_flows()?;
     Ok(opened)
@@ -105,14 +110,13 @@ pub(super) fn finish_flows(
             .map(|(flow, bytes)| SentFlow { socket: flow.socket(), bytes })
             .collect();
         let remote_ended = remote.finish(&sent, seconds)?;
-        if let Some(received) =
-            remote_ended.received_bytes.filter(|received| *received != ended.sent.bytes)
+        let expected = flows.first().map_or(0, |flow| flow.counted_by_receiver(&ended.sent));
+        if let Some(received) = remote_ended.received_bytes.filter(|received| *received != expected)
         {
             return Err(TrialError::Broke(Error::failed(
                 "bytes-lost",
                 format!(
-                    "the sender sent {} bytes and the other machine received {received}",
-                    ended.sent.bytes
+                    "the sender sent {expected} bytes and the other machine received {received}"
                 ),
             )));
         }

@@ -69,7 +69,7 @@ impl Rig {
         };
         let readable = match hidden {
             Some(send) => {
-                let transfer = Transfer::Paths { send, recv: RecvPath::Recv };
+                let transfer = Transfer::Paths { send, recv: RecvPath::Recv }.keyed();
                 &Cell { transfer, ..cell.clone() }
             }
             None => cell,
@@ -110,6 +110,8 @@ impl Rig {
             priority: Priority::Usual,
             to_listener: self.remote.as_ref().is_none_or(|remote| !remote.proves()),
             sends_nothing: false,
+            keying: None,
+            is_decrypted: false,
         }
     }
 

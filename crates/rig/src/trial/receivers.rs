@@ -44,7 +44,7 @@ impl Receivers {
             let is_given_up = Arc::clone(&given_up);
             let (starting, ready) = spawn(format!("zc-recv-{index}"), move |ready, counts| {
                 pin_to(&how.cpus)?;
-                receiving::receive(&socket, &how, ready, counts, &published, &is_given_up)
+                receiving::receive(&socket, index, &how, ready, counts, &published, &is_given_up)
             })?;
             let ready: Ready =
                 await_message(&ready, &starting.done, "a receiver to open its path", still_wanted)?;

@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 use super::counting::Counting;
 use super::worker::{PATIENCE, Published, Ready, TrialError, clone};
 use crate::link::Link;
-use crate::path;
+use crate::path::{self, RecvSetup};
+use crate::tls::TlsKeying;
 use zc_run::{Error, RecvCounts, RecvPath, Result};
 
 /// Configuration of a receiver.
@@ -23,20 +24,25 @@ pub struct RecvConfig {
     pub cpus: Vec<usize>,
     /// It computes a checksum (proofs).
     pub checksum: bool,
+    /// How the connections are encrypted, if they are.
+    pub keying: Option<TlsKeying>,
 }
 
-/// Receives until the end of the stream, and publishes counts and CRC-32. Once it is `given_up` it
+/// Receives on connection number `index` until the end of the stream, and publishes counts and CRC-32. Once it is `given_up` it
 /// leaves what has arrived: calls of a byte would take seconds for that.
 pub(super) fn receive(
     socket: &TcpStream,
+    index: usize,
     how: &RecvConfig,
     ready: &Outbox<Ready>,
     counts: &Counting<RecvCounts>,
     crc32: &Published<u32>,
     given_up: &AtomicBool,
 ) -> std::result::Result<(), TrialError> {
+    let session = how.keying.map(|keying| keying.session(index));
+    let setup = RecvSetup::new(how.buffer_bytes).keyed(session);
     let mut receiver =
-        path::open_receiver(how.path, socket, how.buffer_bytes).map_err(TrialError::CannotRun)?;
+        path::open_receiver(how.path, socket, &setup).map_err(TrialError::CannotRun)?;
     let _ = ready.send(Ready { tid: zc_kernel::sched::gettid(), socket: clone(socket)? });
     let mut crc = crc32fast::Hasher::new();
     loop {

@@ -435,6 +435,8 @@ impl Rig {
             priority: priority(kind, &config.fixed),
             to_listener: false,
             sends_nothing: kind.sends_nothing(),
+            keying: None,
+            is_decrypted: false,
         };
         for far_end in self.links.all().filter_map(|link| link.far_end()) {
             far_end.count_fragments(!kind.is_soaked());

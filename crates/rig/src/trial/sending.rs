@@ -16,7 +16,8 @@ use super::usage::UsedSince;
 use super::worker::{PATIENCE, Published, Ready, TrialError, clone, pin_to};
 use crate::link::{AckGenerator, AckedFlow, Link};
 use crate::meter::Burner;
-use crate::path;
+use crate::path::{self, SendSetup};
+use crate::tls::TlsKeying;
 use crate::workload::Pacer;
 use zc_kernel::tcp::Unconnected;
 use zc_run::{Error, FixedParams, Result, SendCounts, Usage};
@@ -40,6 +41,10 @@ pub(super) struct SendConfig {
     pub(super) to_listener: bool,
     /// The sender is woken for each burst and sends nothing: what it costs is the harness.
     pub(super) sends_nothing: bool,
+    /// How the connections are encrypted, if they are.
+    pub(super) keying: Option<TlsKeying>,
+    /// The receiver decrypts them: what it counts is payload. Otherwise it counts records.
+    pub(super) is_decrypted: bool,
 }
 
 impl SendConfig {
@@ -121,8 +126,10 @@ pub(super) fn send(
     link.enter_sender()?;
     let (socket, acked) = connect(to, fixed, send_config.ack_generator(link))?;
     connected.set(socket.local_addr().ok());
+    let session = send_config.keying.map(|keying| keying.session(index));
+    let keyed = SendSetup { session, ..setup.clone() };
     let mut sender =
-        path::open_sender(config.send, &socket, setup).map_err(TrialError::CannotRun)?;
+        path::open_sender(config.send, &socket, &keyed).map_err(TrialError::CannotRun)?;
     let at_work = Ready { tid: zc_kernel::sched::gettid(), socket: clone(&socket)? };
     let _ = ready.send(SenderReady { ready: at_work, acked });
     // All flows wait for their answers together: a thousand round trips would take long.

@@ -16,8 +16,9 @@ use super::worker::TrialError;
 use crate::link::Link;
 use zc_kernel::stop::Stop;
 use zc_run::{
-    Align, Cell, ErrorKind, FixedParams, Levels, LinkCounters, LinkFacts, LinkKind, Placement,
-    Probe, Push, RecvPath, Result, SendPath, SoakerKind, Trial, TrialKind,
+    Align, Cell, Cipher, ErrorKind, Factor, FixedParams, Level, Levels, LinkCounters, LinkFacts,
+    LinkKind, Placement, Probe, Push, RecvPath, Result, SendPath, SoakerKind, TlsVersion, Trial,
+    TrialKind,
 };
 
 /// Long enough for a whole proof.
@@ -53,6 +54,45 @@ fn every_path_is_proven_with_messages_of_every_size_and_at_odd_offsets() {
             }
         }
     }
+}
+
+#[test]
+fn encrypted_files_are_proven_by_each_cipher_version_and_length_of_records() {
+    for cipher in Cipher::ALL.iter().filter(|cipher| **cipher != Cipher::Clear) {
+        for version in TlsVersion::NAMES {
+            for record in ["16k", "1000"] {
+                let mut at = fixed();
+                let levels = [
+                    (Factor::Cipher, cipher.name()),
+                    (Factor::TlsVersion, version),
+                    (Factor::Record, record),
+                ];
+                for (factor, text) in levels {
+                    at.more.insert(factor.name(), Level::parse(factor, text).unwrap().value);
+                }
+                let mut rig = rig(at);
+                let cell = cell(SendPath::TlsWrite, Levels::default());
+                let proven = rig.prove(&cell, LONG).unwrap();
+                let what = format!("{cipher} {version} {record}");
+                assert!(matches!(proven, Ok(Probe::Proof { bytes: 373_730, .. })), "{what}");
+                let trial = rig.run(&cell, TrialKind::TopSpeed).unwrap();
+                assert!(in_window(&trial, |reading| reading.sent.framing_bytes) > 0, "{what}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_encrypted_may_be_dropped_and_is_not_taken_by_who_cannot_decrypt() {
+    let mut rig = rig(fixed());
+    let dropped = Cell::of_paths(SendPath::TlsWrite, RecvPath::RecvTrunc);
+    assert!(matches!(rig.prove(&dropped, LONG), Ok(Ok(_))));
+    let trial = rig.run(&dropped, TrialKind::TopSpeed).unwrap();
+    assert!(trial.closed.sent.framing_bytes > 0 && trial.closed.received.bytes > 0);
+    let splice = Cell::of_paths(SendPath::TlsWrite, RecvPath::Splice);
+    let no = rig.prove(&splice, LONG).unwrap().unwrap_err();
+    assert_eq!(no.kind.name(), "unsupported");
+    assert!(no.reason.contains("splice does not decrypt"), "{no:?}");
 }
 
 #[test]

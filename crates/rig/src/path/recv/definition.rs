@@ -3,6 +3,7 @@
 use std::os::fd::BorrowedFd;
 
 use super::receiver::Receiver;
+use super::setup::RecvSetup;
 use zc_run::Unavailable;
 
 /// The path, or why it cannot run here.
@@ -10,9 +11,8 @@ pub(super) type Opened = Result<Box<dyn Receiver>, Unavailable>;
 
 /// A receive path, for the table of `recv/mod.rs`.
 pub(super) struct Definition {
-    /// Opens it on a connected socket, with buffers of so many bytes, at least 1. Finds out by
-    /// trying whether it can run here.
-    pub(super) open: fn(BorrowedFd<'_>, usize) -> Opened,
+    /// Opens it on a connected socket. Finds out by trying whether it can run here.
+    pub(super) open: fn(BorrowedFd<'_>, &RecvSetup) -> Opened,
     /// Number of such buffers of an open path.
     pub(super) buffers: usize,
     /// Whether the bytes reach the program's memory, so that they can be checked.

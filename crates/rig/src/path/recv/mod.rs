@@ -1,11 +1,14 @@
 //! The receive paths, one to a file, and the table of them.
 
 mod definition;
+mod ktls_recv;
 mod receiver;
 mod recv_copy;
 mod recv_trunc;
+mod setup;
 mod socket_reader;
 mod splice;
+mod tls_recv;
 mod uring_multishot;
 mod uring_recv;
 mod zerocopy_receive;
@@ -19,6 +22,7 @@ use definition::Definition;
 use zc_run::{RecvPath, Unavailable};
 
 pub use receiver::{Inspect, Receiver};
+pub use setup::RecvSetup;
 
 /// Every receive path, as its file defines it.
 fn definition(path: RecvPath) -> Definition {
@@ -29,19 +33,21 @@ fn definition(path: RecvPath) -> Definition {
         RecvPath::ZerocopyReceive => zerocopy_receive::PATH,
         RecvPath::UringRecv => uring_recv::PATH,
         RecvPath::UringMultishot => uring_multishot::PATH,
+        RecvPath::TlsRecv => tls_recv::PATH,
+        RecvPath::KtlsRecv => ktls_recv::PATH,
     }
 }
 
-/// Opens `path` on a connected socket, with buffers of `buffer_bytes`.
+/// Opens `path` on a connected socket.
 ///
 /// # Errors
 /// Why it cannot run here.
 pub fn open_receiver(
     path: RecvPath,
     socket: impl AsFd,
-    buffer_bytes: usize,
+    setup: &RecvSetup,
 ) -> Result<Box<dyn Receiver>, Unavailable> {
-    (definition(path).open)(socket.as_fd(), buffer_bytes.max(1))
+    (definition(path).open)(socket.as_fd(), setup)
 }
 
 /// Bytes of all buffers of an open `path`, each of `buffer_bytes`.

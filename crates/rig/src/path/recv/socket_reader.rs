@@ -3,6 +3,7 @@
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 
+use crate::tls::not_decrypted;
 use zc_kernel::pages::Pages;
 use zc_run::{Error, RecvCounts, Result, Unavailable};
 
@@ -35,6 +36,10 @@ pub(super) fn broken(call: &str, error: io::Error) -> Error {
     match error.kind() {
         io::ErrorKind::ConnectionReset => {
             Error::failed("sender-reset", "the sender reset the connection")
+        }
+        // Only the kernel's TLS says EBADMSG: a record has another tag.
+        _ if error.raw_os_error() == Some(rustix::io::Errno::BADMSG.raw_os_error()) => {
+            not_decrypted()
         }
         _ => Error::os(format!("receive with {call}"), error),
     }

@@ -15,7 +15,7 @@ use zc_run::{Error, RecvCounts, Result, Unavailable};
 const PIPE_BYTES: usize = 1 << 20;
 
 pub(super) const PATH: Definition = Definition {
-    open: |socket, buffer_bytes| Ok(Box::new(Splice::open(socket, buffer_bytes)?)),
+    open: |socket, setup| Ok(Box::new(Splice::open(socket, setup.buffer_bytes)?)),
     buffers: 1,
     shows_bytes: false,
 };

@@ -2,15 +2,17 @@
 
 use std::net::Shutdown;
 
-use crate::path::shows_bytes;
 use crate::path::testing::{
-    ODD_LENS, PATIENCE, content, files_of, in_time, pair, receiver, recv_paths, setup_of, transfer,
+    ODD_LENS, PATIENCE, content, files_of, in_time, other_recv_setup_of, pair, receiver,
+    recv_paths, recv_setup_of, sender, setup_of, transfer,
 };
+use crate::path::{open_receiver, shows_bytes};
+use crate::workload::Piece;
 use zc_run::{ErrorKind, RecvPath, SendPath};
 
-/// All but those over io_uring, which have tests of their own.
+/// All but those over io_uring and those that decrypt, which have tests of their own.
 fn paths() -> impl Iterator<Item = RecvPath> {
-    recv_paths(false)
+    recv_paths(false).filter(|path| !path.decrypts())
 }
 
 #[test]
@@ -64,6 +66,41 @@ fn the_end_of_the_stream_is_zero_and_stays_so() {
 }
 
 #[test]
+fn records_of_another_key_and_a_stream_that_ends_in_one_are_errors() {
+    let setup = setup_of(files_of(&[100_000]), 65_536);
+    for path in recv_paths(false).filter(|path| path.decrypts()) {
+        for is_cut in [true, false] {
+            let (one, other) = pair();
+            let keyed = if is_cut { recv_setup_of(1_000) } else { other_recv_setup_of(1_000) };
+            let Ok(mut receiver) = open_receiver(path, &other, &keyed) else {
+                eprintln!("skipped: {path} cannot run here");
+                continue;
+            };
+            let setup = setup.clone();
+            let sent = in_time(move || {
+                let mut sender = sender(SendPath::TlsWrite, &one, &setup).unwrap();
+                // Who cannot decrypt may have left by then.
+                let sent = sender.send(Piece { file: 0, offset: 0, len: 100_000 });
+                assert!(sent.is_ok() || !is_cut, "{sent:?}");
+                if is_cut {
+                    zc_kernel::tcp::send(&one, &[23, 3, 3, 1, 0]).unwrap(); // begins a record
+                }
+            });
+            let error = loop {
+                match receiver.receive(None) {
+                    Ok(0) => panic!("{path} takes it for the end"),
+                    Ok(_) => assert!(is_cut, "{path} shows what it cannot decrypt"),
+                    Err(error) => break error,
+                }
+            };
+            assert_eq!(error.id, "not-decrypted", "{path}: {error}");
+            drop((receiver, other));
+            sent.recv_timeout(PATIENCE).expect("the sender ends in time");
+        }
+    }
+}
+
+#[test]
 fn a_reset_is_an_error_and_no_end() {
     for path in paths() {
         let (one, other) = pair();
@@ -89,8 +126,9 @@ fn a_receiver_that_waits_wakes_when_its_socket_is_shut_down() {
             continue;
         }
         let handle = other.try_clone().unwrap();
-        let ended =
-            in_time(move || crate::path::open_receiver(path, &other, 1_000).unwrap().receive(None));
+        let ended = in_time(move || {
+            open_receiver(path, &other, &recv_setup_of(1_000)).unwrap().receive(None)
+        });
         handle.shutdown(Shutdown::Both).unwrap();
         assert_eq!(
             ended.recv_timeout(PATIENCE).unwrap_or_else(|_| panic!("{path} hangs")).unwrap(),

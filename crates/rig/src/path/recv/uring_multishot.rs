@@ -11,7 +11,7 @@ use zc_kernel::uring::Multishot;
 use zc_run::{RecvCounts, Result, Unavailable};
 
 pub(super) const PATH: Definition = Definition {
-    open: |socket, buffer_bytes| Ok(Box::new(UringMultishot::open(socket, buffer_bytes)?)),
+    open: |socket, setup| Ok(Box::new(UringMultishot::open(socket, setup.buffer_bytes)?)),
     buffers: Multishot::BUFFERS,
     shows_bytes: true,
 };

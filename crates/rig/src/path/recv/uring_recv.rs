@@ -10,7 +10,7 @@ use zc_kernel::uring::Receive;
 use zc_run::{RecvCounts, Result, Unavailable};
 
 pub(super) const PATH: Definition = Definition {
-    open: |socket, buffer_bytes| Ok(Box::new(UringRecv::open(socket, buffer_bytes)?)),
+    open: |socket, setup| Ok(Box::new(UringRecv::open(socket, setup.buffer_bytes)?)),
     buffers: 1,
     shows_bytes: true,
 };

@@ -14,7 +14,7 @@ use zc_kernel::zerocopy_receive::{ReceiveMapping, Received};
 use zc_run::{RecvCounts, Result, Unavailable};
 
 pub(super) const PATH: Definition = Definition {
-    open: |socket, buffer_bytes| Ok(Box::new(ZerocopyReceive::open(socket, buffer_bytes)?)),
+    open: |socket, setup| Ok(Box::new(ZerocopyReceive::open(socket, setup.buffer_bytes)?)),
     buffers: 1,
     shows_bytes: true,
 };

@@ -1,6 +1,7 @@
 //! The send paths, one to a file, and the table of them.
 
 mod definition;
+mod ktls;
 mod mmap_write;
 mod msg_zerocopy;
 mod msg_zerocopy_mmap;
@@ -11,6 +12,7 @@ mod sendfile;
 mod setup;
 mod socket_writer;
 mod splice;
+mod tls_write;
 mod uring_error;
 mod uring_send;
 mod uring_send_zc;
@@ -44,6 +46,11 @@ fn definition(path: SendPath) -> Definition {
         SendPath::UringSendZc => uring_send_zc::PATH,
         SendPath::UringSendZcFixed => uring_send_zc::FIXED_PATH,
         SendPath::UringSplice => uring_splice::PATH,
+        SendPath::TlsWrite => tls_write::PATH,
+        SendPath::KtlsWrite => ktls::WRITE_PATH,
+        SendPath::KtlsSendfile => ktls::SENDFILE_PATH,
+        SendPath::KtlsSplice => ktls::SPLICE_PATH,
+        SendPath::KtlsSendfileZc => ktls::SENDFILE_ZC_PATH,
     }
 }
 

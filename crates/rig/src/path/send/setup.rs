@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use crate::path::resident::Resident;
+use crate::tls::TlsSession;
 use crate::workload::FileSet;
-use zc_run::{Align, CopyPages};
+use zc_run::{Align, CopyPages, Unavailable};
 
 /// The arguments of every send path.
 #[derive(Debug, Clone)]
@@ -29,9 +30,22 @@ pub struct SendSetup {
     /// The CPU that this sender is pinned to (for io_uring's worker threads, which do not inherit
     /// it).
     pub cpu: Option<usize>,
+    /// Keys of the connection, for paths that encrypt.
+    pub session: Option<TlsSession>,
 }
 
 impl SendSetup {
+    /// The keys of a path that encrypts.
+    ///
+    /// # Errors
+    /// There are none.
+    pub(super) fn session(&self) -> Result<&TlsSession, Unavailable> {
+        self.session.as_ref().ok_or_else(|| {
+            Unavailable::unsupported("nobody has keys for this traffic")
+                .remedy("zc run tls measures paths that encrypt")
+        })
+    }
+
     /// Paths that send `files` through buffers of `buffer_bytes`, with defaults for the rest.
     pub fn new(files: Arc<FileSet>, buffer_bytes: usize) -> Self {
         Self {
@@ -43,6 +57,7 @@ impl SendSetup {
             align: Align::Page,
             pages: CopyPages::Scattered,
             cpu: None,
+            session: None,
         }
     }
 }

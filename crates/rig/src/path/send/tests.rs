@@ -10,11 +10,12 @@ use std::time::{Duration, Instant};
 
 use super::msg_zerocopy::MsgZerocopy;
 use crate::path::testing::{
-    ODD_LENS, PATIENCE, content, files_of, in_time, pair, send_paths, sender, setup_of, transfer,
+    ODD_LENS, PATIENCE, content, files_of, in_time, pair, recv_setup_of, send_paths, sender,
+    setup_of, transfer,
 };
-use crate::path::{SendSetup, Sender};
+use crate::path::{SendSetup, Sender, open_receiver};
 use crate::workload::Piece;
-use zc_run::{Align, Error, ErrorKind, RecvPath, SendPath};
+use zc_run::{Align, Error, ErrorKind, RecvPath, SendPath, Transfer};
 
 /// All but those over io_uring, which have tests of their own.
 fn paths() -> impl Iterator<Item = SendPath> {
@@ -279,21 +280,19 @@ fn a_slow_reader_and_a_small_send_buffer_change_no_byte() {
     let lens = [1, 70_000, 150_000];
     for path in paths() {
         let setup = setup_of(files_of(&lens), 65_536);
-        let (one, mut other) = pair();
+        let recv = Transfer::Paths { send: path, recv: RecvPath::Recv }.keyed().receiver();
+        let (one, other) = pair();
         zc_kernel::tcp::set_sndbuf(&one, 4_096).unwrap();
         zc_kernel::tcp::set_rcvbuf(&other, 65_536).unwrap();
         let Some(mut sender) = sender(path, &one, &setup) else { continue };
         // Slow by reading little at a time, with a turn for everybody else in between.
         let reader = in_time(move || {
+            let mut receiver = open_receiver(recv, &other, &recv_setup_of(1_000)).unwrap();
             let mut got = Vec::new();
-            let mut part = [0; 1_000];
-            loop {
-                match other.read(&mut part).unwrap() {
-                    0 => break got,
-                    len => got.extend_from_slice(&part[..len]),
-                }
+            while receiver.receive(Some(&mut |bytes| got.extend_from_slice(bytes))).unwrap() > 0 {
                 std::thread::yield_now();
             }
+            got
         });
         let mut walk = setup.files.walk(0, 1 << 20);
         for _ in 0..3 {

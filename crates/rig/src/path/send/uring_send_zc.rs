@@ -92,6 +92,7 @@ impl Sender for UringSendZc {
             copied: zero_copy.copied,
             enobufs: zero_copy.refused,
             short: zero_copy.short,
+            framing_bytes: 0,
         }
     }
 }

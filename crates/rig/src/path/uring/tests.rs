@@ -47,7 +47,8 @@ fn an_unavailable_path_is_unsupported_or_refused_and_has_not_failed() {
     let (setup, _) = setup_of(&[1_000]);
     let (one, other) = pair();
     let senders = send_paths(true).map(|path| open_sender(path, &one, &setup).err());
-    let receivers = recv_paths(true).map(|path| open_receiver(path, &other, 1_000).err());
+    let receivers = recv_paths(true)
+        .map(|path| open_receiver(path, &other, &testing::recv_setup_of(1_000)).err());
     for no in senders.chain(receivers).flatten() {
         assert!(
             matches!(no.kind.name(), "unsupported" | "refused"),

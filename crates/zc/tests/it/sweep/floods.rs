@@ -173,7 +173,7 @@ fn unhex(digits: &str) -> Vec<u8> {
 /// Answers the server's first line. It may be too late.
 fn knock(stream: &mut TcpStream, nonce: &str, proof: &str) {
     let knock = format!(
-        "{{\"zc\":\"knock\",\"protocol\":6,\"version\":\"0\",\
+        "{{\"zc\":\"knock\",\"protocol\":7,\"version\":\"0\",\
          \"nonce\":\"{nonce}\",\"proof\":\"{proof}\"}}\n"
     );
     let _ = stream.write_all(knock.as_bytes());
