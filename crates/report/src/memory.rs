@@ -71,6 +71,7 @@ checksum+memcpy        the checksum in a pass of its own, then memcpy
 folded                 checksum and copy in one pass: portable code; AVX2; AVX2 with \
 stores past the caches (streaming), which
                        zc takes for sets that no cache holds
+aes, chacha20          encryption in place, in TLS records of 16 KiB: the bound of tls-write
 rd wr rdwr cp          lmbench's loops over ints of 4 bytes, one in four of which is read, \
 written, read and written, copied
 frd fwr fcp            every one of which is read, written, copied
@@ -272,6 +273,17 @@ fn sentences(run: &MemoryRun, estimates: &MemoryEstimates) -> String {
             "A path that copies each byte once on one CPU is bound by the copy: {} on a set of {}.",
             list(&copies.collect::<Vec<_>>()),
             bytes(set),
+        ));
+    }
+    let ciphers = [MemoryLoop::Aes128Gcm, MemoryLoop::Aes256Gcm, MemoryLoop::Chacha20Poly1305];
+    let speeds = ciphers.into_iter().filter_map(by);
+    let speeds: Vec<String> = speeds
+        .map(|(name, speed)| format!("{} GB/s by {name}", significant(speed / 1e9)))
+        .collect();
+    if !speeds.is_empty() {
+        sentences.push(format!(
+            "One that encrypts each byte is bound by the cipher as well: {}.",
+            list(&speeds)
         ));
     }
     sentences.iter().map(|sentence| wrap("", sentence, 0, COLUMNS)).collect()

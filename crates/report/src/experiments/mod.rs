@@ -22,6 +22,7 @@ mod section;
 pub(super) mod server;
 mod sizes;
 mod sockbuf;
+mod tls;
 
 pub(super) use nfs::{about as about_nfs, table as nfs_table};
 pub(super) use replay::{about as about_replay, table as replay_table};
@@ -80,6 +81,7 @@ fn stream_section(of: &Definition, run: &Run, estimates: &Estimates, pivot: &Piv
         Some(Tables::Placements) => affinity::section(run, pivot),
         Some(Tables::Receivers) => receive::section(run, estimates, pivot),
         Some(Tables::SmallWrites) => cork::section(run, estimates, pivot),
+        Some(Tables::Encryption) => tls::section(estimates, pivot),
     };
     match of.conclusion {
         [] => section,

@@ -138,16 +138,41 @@ fn ratios(run: &Run, estimates: &Estimates, pivot: &Pivot) -> Part {
         .unwrap_or_else(none)
 }
 
-/// The paths that are not available, one per line, with the remedy where it fits.
+/// More cells than this that are not available for one reason are not listed one by one.
+const LISTED: usize = 3;
+
+/// The paths that are not available, one per line, with the remedy where it fits. What many have in
+/// common is said once, and whole.
 fn unavailable(run: &Run, columns: usize) -> String {
     let rows: Vec<_> = run.header.unavailable.iter().filter_map(notes_below::reason).collect();
-    let width = rows.iter().map(|(name, ..)| name.chars().count()).max().unwrap_or(0).min(30);
-    let line = |(name, reason, remedy): &(String, String, String)| {
-        let short = format!("{name:<width$}  {reason}");
-        let whole = format!("{short}{remedy}");
-        one_line(if whole.chars().count() <= columns { &whole } else { &short }, columns)
+    let mut alike: Vec<(&str, &str, Vec<&str>)> = Vec::new();
+    for (name, reason, remedy) in &rows {
+        match alike
+            .iter_mut()
+            .find(|(known, cure, _)| (known, cure) == (&reason.as_str(), &remedy.as_str()))
+        {
+            Some((.., names)) => names.push(name),
+            None => alike.push((reason, remedy, vec![name])),
+        }
+    }
+    let listed = alike.iter().filter(|(.., names)| names.len() <= LISTED);
+    let longest = listed.flat_map(|(.., names)| names).map(|name| name.chars().count()).max();
+    let width = longest.unwrap_or(0).min(30);
+    let lines = |(reason, remedy, names): &(&str, &str, Vec<&str>)| -> String {
+        if let [first, others @ ..] = names.as_slice()
+            && names.len() > LISTED
+        {
+            let name = format!("{first} and {} more cells:", others.len());
+            return wrap("", &format!("{name} {reason}{remedy}"), 0, columns);
+        }
+        let line = |name: &&str| {
+            let short = format!("{name:<width$}  {reason}");
+            let whole = format!("{short}{remedy}");
+            one_line(if whole.chars().count() <= columns { &whole } else { &short }, columns)
+        };
+        names.iter().map(line).collect()
     };
-    rows.iter().map(line).collect()
+    alike.iter().map(lines).collect()
 }
 
 /// Meaning of `±` and of the marks.

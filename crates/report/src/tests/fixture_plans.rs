@@ -8,8 +8,8 @@ use zc_analysis::{
     Series, Sides, SizePoint, Sizes, TimeLine, Undecided,
 };
 use zc_run::{
-    Block, Cell, Factor, FailedTrial, Level, LinkKind, OffloadSwitch, Placement, Push, RecvPath,
-    Run, SendPath, Support, SupportRow, Unavailable, Unsoaked,
+    Block, Cell, Cipher, Factor, FailedTrial, Level, LinkKind, OffloadSwitch, Placement, Push,
+    RecvPath, Run, SendPath, Support, SupportRow, Unavailable, Unsoaked,
 };
 
 /// A run of `experiment`. `cost` gives the cost of each cell, sender and receiver in ns/KiB. A cell
@@ -19,6 +19,17 @@ pub(crate) fn plan(
     experiment: &str,
     factors: &[(Factor, &[&str])],
     compare: Factor,
+    cost: impl Fn(&Cell) -> (f64, f64),
+) -> (Run, Estimates) {
+    plan_by(experiment, factors, &[compare], cost)
+}
+
+/// The same, compared in several factors. Paths that encrypt have no cell in the clear, and others
+/// have none with a cipher.
+fn plan_by(
+    experiment: &str,
+    factors: &[(Factor, &[&str])],
+    compare: &[Factor],
     cost: impl Fn(&Cell) -> (f64, f64),
 ) -> (Run, Estimates) {
     let (mut run, mut estimates) = veth();
@@ -41,11 +52,14 @@ pub(crate) fn plan(
     estimates.cells.clear();
     estimates.verdict.cells.clear();
     run.header.plan.cells.clear();
+    let cipher = |cell: &Cell| cell.levels.more.get("cipher")?.to_string().parse::<Cipher>().ok();
+    cells.retain(|(_, cell)| cipher(cell).is_none_or(|cipher| cipher.suits(cell.transfer)));
     for (names, mut cell) in cells {
         cell.label = names.join(" ");
         let (sender, receiver) = cost(&cell);
         let both = sender + receiver;
-        let others = factors.iter().zip(&names).filter(|((factor, _), _)| *factor != compare);
+        let others =
+            factors.iter().zip(&names).filter(|((factor, _), _)| !compare.contains(factor));
         let keys: Vec<&str> = others.map(|(_, name)| *name).collect();
         let first = firsts.iter().find(|(known, _, _)| *known == keys).cloned();
         let half = 0.008 + (both % 7.0) / 300.0;
@@ -435,9 +449,30 @@ pub(crate) fn mtu() -> (Run, Estimates) {
     })
 }
 
+/// The plan `tls` on a kernel that encrypts.
+pub(crate) fn tls() -> (Run, Estimates) {
+    let sends = ["read+send", "sendfile", "tls-write", "ktls-write", "ktls-sendfile"];
+    let ciphers = ["clear", "aes-128-gcm", "chacha20-poly1305"];
+    let factors: [(Factor, &[&str]); 2] = [(Factor::Send, &sends), (Factor::Cipher, &ciphers)];
+    plan_by("tls", &factors, &[Factor::Send, Factor::Cipher], |cell| {
+        let cipher = match cell.label.as_str() {
+            label if label.ends_with("clear") => 0.0,
+            label if label.ends_with("aes-128-gcm") => 250.0,
+            _ => 600.0,
+        };
+        let path = match cell.transfer.send_path().unwrap() {
+            SendPath::ReadSend | SendPath::TlsWrite => 250.0,
+            SendPath::Sendfile => 90.0,
+            SendPath::KtlsWrite => 180.0,
+            _ => 175.0,
+        };
+        (path + cipher, 310.0 + cipher)
+    })
+}
+
 /// A user-defined plan of 60 cells with two factors and the send path.
 pub(crate) fn sixty() -> (Run, Estimates) {
-    let sends: Vec<&str> = SendPath::ALL.iter().map(|send| send.name()).collect();
+    let sends: Vec<&str> = SendPath::in_the_clear().map(|send| send.name()).collect();
     let flows = ["1", "10", "100", "500", "1000"];
     plan("mine", &[(Factor::Flows, &flows), (Factor::Send, &sends)], Factor::Flows, |cell| {
         (

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::fixture::{figure, ratio};
 use super::fixture_plans::{
-    affinity, components, cork, mtu, offloads, plan, receive, sixty, sizes, sockbuf,
+    affinity, components, cork, mtu, offloads, plan, receive, sixty, sizes, sockbuf, tls,
 };
 use crate::*;
 use zc_analysis::{
@@ -464,6 +464,11 @@ fn a_difference_at_saturation_is_said_as_the_table_has_it() {
          rate (^) was compared at saturation.";
     assert!(text.contains(sentence), "{text}");
     assert!(!text.contains("no difference was shown"), "{text}");
+}
+
+#[test]
+fn tls_says_what_encrypting_costs_and_what_the_kernel_saves() {
+    insta::assert_snapshot!("plan_tls_100", shown(&tls(), 100));
 }
 
 #[test]
