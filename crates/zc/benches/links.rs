@@ -29,7 +29,7 @@ fn main() {
     println!(
         "| path | null Gbit/s | veth Gbit/s | null / veth, median | range |\n|---|---|---|---|---|"
     );
-    for &path in SendPath::ALL {
+    for path in SendPath::in_the_clear() {
         let cell = cell(path);
         let speeds: Option<Vec<(f64, f64)>> = (0..pairs)
             .map(|_| Some((null.top_speed(&cell).ok()?, veth.top_speed(&cell).ok()?)))

@@ -33,7 +33,7 @@ fn main() {
         WARMUPS.map(|ms| format!("{ms} ms")).join(" | "),
         "---|".repeat(WARMUPS.len())
     );
-    for &path in SendPath::ALL {
+    for path in SendPath::in_the_clear() {
         let cell = cell(path);
         if !matches!(rig.prove(&cell, Duration::from_secs(1)), Ok(Ok(_))) {
             println!("| {path} | cannot run here |");

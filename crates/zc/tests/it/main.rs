@@ -39,4 +39,5 @@ mod signals;
 mod soak;
 mod soak_service;
 mod sweep;
+mod tls;
 mod via;

@@ -208,9 +208,15 @@ fn every_receive_path_takes_the_bytes_at_the_far_end_too() {
     let _turn = measuring();
     let mut far = Far::start(&["--listen", "127.0.0.1:0"]);
     let address = far.address();
-    for recv in ["splice", "recv-trunc:128k", "zerocopy-receive"] {
+    for (send, recv) in [
+        ("splice", "splice"),
+        ("splice", "recv-trunc:128k"),
+        ("splice", "zerocopy-receive"),
+        ("tls-write", "tls-recv"),
+        ("tls-write", "recv-trunc"),
+    ] {
         let folder = tempfile::tempdir().unwrap();
-        let words = ["--paths", "splice", "--recv", recv, "--flows", "3", "--remote", &address];
+        let words = ["--paths", send, "--recv", recv, "--flows", "3", "--remote", &address];
         let (run, _) = measured(folder.path(), &words, 2);
         read_at_both_ends(&run);
     }
