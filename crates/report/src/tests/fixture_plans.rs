@@ -56,6 +56,7 @@ fn plan_by(
     cells.retain(|(_, cell)| cipher(cell).is_none_or(|cipher| cipher.suits(cell.transfer)));
     for (names, mut cell) in cells {
         cell.label = names.join(" ");
+        cell.transfer = cell.transfer.keyed();
         let (sender, receiver) = cost(&cell);
         let both = sender + receiver;
         let others =
