@@ -160,6 +160,7 @@ impl Session {
                         buffer_bytes: 4096,
                         cpus: vec![0],
                         checksum: false,
+                        keying: None,
                     };
                     if let Ok(targets) = client.expect(flows.into(), config) {
                         assert_eq!(targets.len(), usize::from(flows));
