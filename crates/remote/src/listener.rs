@@ -379,7 +379,7 @@ mod tests {
     use std::sync::mpsc;
 
     use super::super::guesses::MOST_GUESSES;
-    use super::super::handshake::authenticate;
+    use super::super::handshake::{PROTOCOL, authenticate};
     use super::*;
 
     const SOON: Duration = Duration::from_secs(20);
@@ -573,11 +573,12 @@ mod tests {
             ("GET / HTTP/1.1\r\n", RejectReason::Nonsense),
             ("\0\u{7f}\n", RejectReason::Nonsense),
             ("{\"zc\":\"knock\"}\n", RejectReason::Nonsense),
-            (&newer.replace(":9,", ":6,"), RejectReason::WrongToken),
+            (&newer.replace(":9,", &format!(":{PROTOCOL},")), RejectReason::WrongToken),
             (&newer, RejectReason::OtherProtocol(9)),
         ] {
             let mut pending = server.pending();
-            assert!(line(&pending).starts_with("{\"zc\":\"serve\",\"protocol\":7,\"version\":"));
+            let begins = format!("{{\"zc\":\"serve\",\"protocol\":{PROTOCOL},\"version\":");
+            assert!(line(&pending).starts_with(&begins));
             pending.write_all(said.as_bytes()).unwrap();
             assert_eq!(rest(pending), "{\"zc\":\"refused\"}\n", "{said}");
             assert_eq!(server.why(), why, "{said}");

@@ -115,6 +115,7 @@ impl RejectLog {
 
 #[cfg(test)]
 mod tests {
+    use super::super::handshake::PROTOCOL;
     use super::super::log_limit::{MOST_REPORTED, PERIOD};
     use super::*;
 
@@ -138,6 +139,7 @@ mod tests {
     fn a_reason_reads_as_a_sentence_about_the_peer() {
         let peer = "[2001:db8::1]:7".parse().unwrap();
         let text = ListenerEvent::Refused { peer, why: RejectReason::OtherProtocol(9) }.to_string();
-        assert_eq!(text, "[2001:db8::1]:7 was refused: it speaks protocol 9, this zc speaks 6");
+        let own = format!("this zc speaks {PROTOCOL}");
+        assert_eq!(text, format!("[2001:db8::1]:7 was refused: it speaks protocol 9, {own}"));
     }
 }
