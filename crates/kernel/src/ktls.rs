@@ -1,9 +1,9 @@
 //! TLS in the kernel: the upper-layer protocol `tls` of a TCP socket, and its keys.
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd as _};
+use std::os::fd::AsFd;
 
-use crate::sockopt::set_int;
+use crate::sockopt::{set_bytes, set_int};
 
 /// include/uapi/linux/tcp.h and tls.h.
 const TCP_ULP: libc::c_int = 31;
@@ -57,7 +57,7 @@ pub struct Keys<'a> {
 /// Documentation/networking/tls.rst
 #[doc(alias = "TCP_ULP")]
 pub fn attach(socket: impl AsFd) -> io::Result<()> {
-    set(socket, libc::IPPROTO_TCP, TCP_ULP, b"tls")
+    set_bytes(socket, libc::IPPROTO_TCP, TCP_ULP, b"tls")
 }
 
 /// Sets the keys of a direction. All data of it is in records from here on.
@@ -76,7 +76,7 @@ pub fn set_keys(socket: impl AsFd, direction: Direction, keys: &Keys<'_>) -> io:
         Direction::Send => TLS_TX,
         Direction::Receive => TLS_RX,
     };
-    set(socket, libc::SOL_TLS, option, &crypto_info(keys))
+    set_bytes(socket, libc::SOL_TLS, option, &crypto_info(keys))
 }
 
 /// struct tls12_crypto_info_aes_gcm_128 and its like: version, cipher, iv, key, salt, number of the
@@ -115,23 +115,7 @@ pub fn set_zerocopy_sendfile(socket: impl AsFd) -> io::Result<()> {
 /// Documentation/networking/tls.rst, TLS_TX_MAX_PAYLOAD_LEN
 #[doc(alias = "TLS_TX_MAX_PAYLOAD_LEN")]
 pub fn set_record_bytes(socket: impl AsFd, bytes: u16) -> io::Result<()> {
-    set(socket, libc::SOL_TLS, TLS_TX_MAX_PAYLOAD_LEN, &bytes.to_ne_bytes())
-}
-
-/// Sets an option whose value is these bytes.
-fn set(socket: impl AsFd, level: libc::c_int, option: libc::c_int, value: &[u8]) -> io::Result<()> {
-    // SAFETY: setsockopt reads `value.len()` bytes through the pointer, which outlives the call.
-    // The options of this file hold no address: a name, key material, and a length.
-    let status = unsafe {
-        libc::setsockopt(
-            socket.as_fd().as_raw_fd(),
-            level,
-            option,
-            value.as_ptr().cast(),
-            value.len() as libc::socklen_t,
-        )
-    };
-    if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    set_bytes(socket, libc::SOL_TLS, TLS_TX_MAX_PAYLOAD_LEN, &bytes.to_ne_bytes())
 }
 
 #[cfg(test)]

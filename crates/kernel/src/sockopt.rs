@@ -1,9 +1,9 @@
-//! Options of sockets whose value is an int, for which rustix has no function.
+//! Options of sockets for which rustix has no function.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd as _};
 
-/// Sets an option with setsockopt(2).
+/// Sets an option whose value is an int with setsockopt(2).
 ///
 /// # Errors
 /// Errors of the option.
@@ -13,15 +13,29 @@ pub(crate) fn set_int(
     option: libc::c_int,
     value: libc::c_int,
 ) -> io::Result<()> {
-    // SAFETY: setsockopt reads one int through the pointer, which outlives the call. An int is too
-    // short to hold an address, so no option makes the kernel follow one.
+    set_bytes(socket, level, option, &value.to_ne_bytes())
+}
+
+/// The same for an option whose value is these bytes. It must be one whose value holds no address
+/// that the kernel follows, such as an int, a name, or a struct of plain data.
+///
+/// # Errors
+/// Errors of the option.
+pub(crate) fn set_bytes(
+    socket: impl AsFd,
+    level: libc::c_int,
+    option: libc::c_int,
+    value: &[u8],
+) -> io::Result<()> {
+    // SAFETY: setsockopt reads `value.len()` bytes through the pointer, which outlives the call.
+    // Callers set no option whose value holds an address.
     let status = unsafe {
         libc::setsockopt(
             socket.as_fd().as_raw_fd(),
             level,
             option,
-            (&raw const value).cast(),
-            size_of::<libc::c_int>() as libc::socklen_t,
+            value.as_ptr().cast(),
+            value.len() as libc::socklen_t,
         )
     };
     if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
