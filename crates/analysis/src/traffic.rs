@@ -70,6 +70,7 @@ pub(super) fn traffic(kept: &KeptBlocks, cell: &Cell) -> Traffic {
         switches_per_mb: per(sums.switches, sums.switches_mb),
         fragments_per_packet: per(fragments.fragments, fragments.packets),
         fragments_per_mb: per(fragments.fragments, fragments.megabytes),
+        lost_share: lost_share(kept, cell),
         retransmits: sums.tcp.as_ref().map(|tcp| tcp.retransmits),
         enobufs: sums.enobufs,
         short_share: per(sums.short, sums.send_calls),
@@ -85,6 +86,18 @@ pub(super) fn traffic(kept: &KeptBlocks, cell: &Cell) -> Traffic {
             None
         },
     }
+}
+
+/// Over whole trials: what was sent in a window may have arrived after it.
+fn lost_share(kept: &KeptBlocks, cell: &Cell) -> Option<f64> {
+    let mut sum = None;
+    for (_, trial) in kept.trials(&cell.label, TrialKind::Soaked) {
+        let Some(lost) = trial.whole_lost_bytes else { continue };
+        let (all_lost, all) = sum.get_or_insert((0.0, 0.0));
+        *all_lost += lost as f64;
+        *all += trial.whole_bytes as f64;
+    }
+    sum.and_then(|(lost, all)| per(lost, all))
 }
 
 /// Fragments of packets, over whole trials.

@@ -57,6 +57,7 @@ pub mod stop;
 pub mod tcp;
 #[cfg(test)]
 mod testing;
+pub mod udp;
 pub mod uring;
 pub mod words;
 pub mod writeback;

@@ -318,7 +318,8 @@ impl<T: Transport> RemoteSide for Client<T> {
         flows: usize,
         recv_config: RecvConfig,
     ) -> std::result::Result<Vec<Target>, TrialError> {
-        let RecvConfig { path, buffer_bytes, cpus: _, checksum, keying } = recv_config;
+        // Datagrams stay on this machine: a cell of them is refused before.
+        let RecvConfig { path, buffer_bytes, cpus: _, checksum, keying, datagrams: _ } = recv_config;
         let Reply::Listening { greetings } =
             self.expected(&Request::Flows { flows, path, buffer_bytes, checksum, keying })?
         else {

@@ -21,6 +21,7 @@ pub mod link;
 pub mod memory;
 pub mod meter;
 pub mod path;
+mod quic;
 pub mod tls;
 
 pub mod trial;

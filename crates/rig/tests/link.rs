@@ -18,7 +18,7 @@ use libtest_mimic::{Arguments, Completion, Failed, Trial};
 
 use zc_kernel::spawn;
 use zc_kernel::tcp::Unconnected;
-use zc_rig::link::{AckedFlow, Link, Sides, Steering, bring_up, bring_up_with, try_out};
+use zc_rig::link::{Link, NotedFlow, Sides, Steering, bring_up, bring_up_with, try_out};
 use zc_run::{
     AckOptions, FragmentCounts, IpVersion, LinkKind, LinkOptions, OffloadSwitch, Support,
     UnavailableKind,
@@ -525,7 +525,7 @@ fn null_with(options: &LinkOptions) -> Result<Box<dyn Link>, End> {
 }
 
 /// A connection to the far end, made by the calling thread, which is in the sender's namespace.
-fn connect_to_far_end(link: &dyn Link) -> (TcpStream, AckedFlow) {
+fn connect_to_far_end(link: &dyn Link) -> (TcpStream, NotedFlow) {
     let far_end = link.far_end().unwrap();
     let socket = Unconnected::bind_towards(far_end.address()).unwrap();
     let flow = far_end.expect(socket.port());
@@ -788,7 +788,7 @@ fn every_link_carries_ipv6() -> End {
 }
 
 /// Sends `bytes` to the ACK generator and returns its final counts.
-fn sent_to_far_end(link: &dyn Link, bytes: usize) -> zc_rig::link::AckCounts {
+fn sent_to_far_end(link: &dyn Link, bytes: usize) -> zc_rig::link::NotedCounts {
     on_senders_side(link, || {
         let (mut stream, flow) = connect_to_far_end(link);
         stream.write_all(&vec![1; bytes]).unwrap();

@@ -11,11 +11,13 @@ pub mod address;
 mod bom;
 mod check;
 mod configurations;
+mod datagrams;
 mod error;
 mod escape;
 pub mod experiment;
 pub mod factor;
 mod file;
+mod form;
 mod format_3;
 mod gunzip;
 mod host;
@@ -48,6 +50,7 @@ mod warning;
 
 pub use bom::without_bom;
 pub use configurations::{Configuration, configurations};
+pub use datagrams::{Datagrams, LONGEST_DATAGRAM};
 pub use error::{Error, ErrorKind, Result, in_words};
 pub use escape::{escape, is_safe};
 pub use experiment::Experiment;
@@ -56,6 +59,7 @@ pub use factor::{
     Push, RecvPath, SendPath, TlsVersion, Value,
 };
 pub use file::{block_line, end_line, gzip_members, header_line, is_compressed, run_lines, schema};
+pub use form::Form;
 pub use host::{
     CGROUP_CLOCKS, CpuFacts, EMULATOR, Host, INSTEAD_OF_EMULATED, INSTEAD_OF_THROTTLED,
     MemoryFacts, WHY_EMULATED, clock_ticks, why_throttled,

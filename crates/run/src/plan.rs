@@ -48,10 +48,10 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// A cell that differs from others only in its paths, with the send path's name. What encrypts
-    /// has a receiver that decrypts in place of `recv`: see [`Transfer::keyed`].
+    /// A cell that differs from others only in its paths, with the send path's name. The receiver
+    /// is one that reads what is sent, in place of `recv` if need be: see [`Transfer::paired`].
     pub fn of_paths(send: SendPath, recv: RecvPath) -> Self {
-        Self::with_transfer(Transfer::Paths { send, recv }.keyed())
+        Self::with_transfer(Transfer::Paths { send, recv }.paired())
     }
 
     /// A cell that differs from others only in what it transfers, with the name of what sends.

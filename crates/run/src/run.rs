@@ -237,9 +237,12 @@ pub struct Trial {
     pub opened: Reading,
     /// All meters as the window closed.
     pub closed: Reading,
-    /// Bytes sent and received over the whole trial, warm-up and drain included; they are equal or
-    /// the trial failed.
+    /// Bytes sent over the whole trial, warm-up and drain included. Of a stream as many were
+    /// received, or the trial failed.
     pub whole_bytes: u64,
+    /// Of them, bytes in datagrams that did not arrive; `None`: a stream (since format 4).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub whole_lost_bytes: Option<u64>,
     /// Completions over the whole trial (zero-copy paths): sends completed and those flagged as
     /// copied.
     pub whole_completions: u64,

@@ -17,6 +17,7 @@ pub(super) struct SlotLine<R> {
     closed: R,
     #[serde(default)]
     whole_bytes: u64,
+    whole_lost_bytes: Option<u64>,
     #[serde(default)]
     whole_completions: u64,
     #[serde(default)]
@@ -64,6 +65,7 @@ impl<R> SlotLine<R> {
                 opened,
                 closed,
                 whole_bytes: self.whole_bytes,
+                whole_lost_bytes: self.whole_lost_bytes,
                 whole_completions: self.whole_completions,
                 whole_copied: self.whole_copied,
                 fragments: self.fragments,

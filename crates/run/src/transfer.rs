@@ -7,13 +7,13 @@ use std::fmt;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use super::{NfsCall, RecvPath, SendPath};
+use super::{Form, NfsCall, RecvPath, SendPath};
 
 /// What is transferred in the trials of a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(from = "SavedTransfer", into = "SavedTransfer")]
 pub enum Transfer {
-    /// Files over TCP connections, by paths of zc's own.
+    /// Files over connections, by paths of zc's own.
     Paths {
         /// How zc sends.
         send: SendPath,
@@ -43,20 +43,31 @@ impl Transfer {
         }
     }
 
-    /// Whether zc's send path encrypts.
-    pub fn encrypts(self) -> bool {
-        self.send_path().is_some_and(SendPath::encrypts)
+    /// The form of what zc sends, if zc sends.
+    pub fn form(self) -> Option<Form> {
+        self.send_path().map(SendPath::form)
     }
 
-    /// The same with a receiver that is keyed as the sender is: in place of `recv`, the path that
-    /// decrypts if the sender encrypts, and the other way round. Other receive paths stay.
+    /// Whether zc's send path encrypts.
+    pub fn encrypts(self) -> bool {
+        self.form().is_some_and(Form::is_encrypted)
+    }
+
+    /// Whether zc sends datagrams, which may be lost.
+    pub fn is_of_datagrams(self) -> bool {
+        self.form().is_some_and(Form::is_datagrams)
+    }
+
+    /// The same with a receiver that reads what the sender sends: in place of `recv`, the usual one
+    /// of that form, if `recv` is for another. A receiver of streams that is not the usual one is
+    /// left to records of TLS: they may be dropped unread, and what else it does with them is told.
     #[must_use]
-    pub fn keyed(self) -> Self {
+    pub fn paired(self) -> Self {
         let Self::Paths { send, recv } = self else { return self };
-        let recv = match (send.encrypts(), recv) {
-            (true, RecvPath::Recv) => RecvPath::TlsRecv,
-            (false, RecvPath::TlsRecv | RecvPath::KtlsRecv) => RecvPath::Recv,
-            (_, recv) => recv,
+        let recv = match (send.form(), recv.form()) {
+            (sent, read) if sent == read => recv,
+            (Form::Records, Form::Stream) if recv != RecvPath::Recv => recv,
+            (sent, _) => sent.usual_receiver(),
         };
         Self::Paths { send, recv }
     }
@@ -176,14 +187,19 @@ mod tests {
     use serde_json::{Value, json};
 
     #[test]
-    fn a_sender_that_encrypts_has_a_receiver_that_decrypts_and_others_have_none() {
-        let keyed = |send, recv| Transfer::Paths { send, recv }.keyed().receiver();
-        assert_eq!(keyed(SendPath::TlsWrite, RecvPath::Recv), RecvPath::TlsRecv);
-        assert_eq!(keyed(SendPath::TlsWrite, RecvPath::KtlsRecv), RecvPath::KtlsRecv);
-        assert_eq!(keyed(SendPath::Sendfile, RecvPath::KtlsRecv), RecvPath::Recv);
+    fn a_sender_has_a_receiver_that_reads_what_it_sends() {
+        let paired = |send, recv| Transfer::Paths { send, recv }.paired().receiver();
+        assert_eq!(paired(SendPath::TlsWrite, RecvPath::Recv), RecvPath::TlsRecv);
+        assert_eq!(paired(SendPath::TlsWrite, RecvPath::KtlsRecv), RecvPath::KtlsRecv);
+        assert_eq!(paired(SendPath::Sendfile, RecvPath::KtlsRecv), RecvPath::Recv);
+        assert_eq!(paired(SendPath::UdpGso, RecvPath::RecvTrunc), RecvPath::UdpRecvmmsg);
+        assert_eq!(paired(SendPath::UdpGso, RecvPath::UdpGro), RecvPath::UdpGro);
+        assert_eq!(paired(SendPath::QuicLike, RecvPath::UdpGro), RecvPath::QuicRecv);
+        assert_eq!(paired(SendPath::TlsWrite, RecvPath::UdpGro), RecvPath::TlsRecv);
+        assert_eq!(paired(SendPath::Sendfile, RecvPath::UdpGro), RecvPath::Recv);
         // Nobody decrypts, as the user wants it.
-        assert_eq!(keyed(SendPath::TlsWrite, RecvPath::RecvTrunc), RecvPath::RecvTrunc);
-        assert_eq!(Transfer::Server.keyed(), Transfer::Server);
+        assert_eq!(paired(SendPath::TlsWrite, RecvPath::RecvTrunc), RecvPath::RecvTrunc);
+        assert_eq!(Transfer::Server.paired(), Transfer::Server);
     }
 
     #[test]

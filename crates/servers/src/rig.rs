@@ -395,6 +395,7 @@ impl Bench for ServerRig {
             closed,
             whole_bytes: phase.body_bytes,
             whole_completions: 0,
+            whole_lost_bytes: None,
             whole_copied: 0,
             fragments: None,
             whole_sender_usage: None,

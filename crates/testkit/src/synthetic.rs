@@ -621,6 +621,7 @@ impl<'a> Machine<'a> {
             closed,
             whole_bytes: whole,
             whole_completions: completions,
+            whole_lost_bytes: None,
             whole_copied: copied,
             fragments: None,
             whole_sender_usage: world.user_share.map(|share| {

@@ -160,6 +160,9 @@ pub struct Traffic {
     pub fragments_per_packet: Option<f64>,
     /// Such fragments per MB (10^6 bytes).
     pub fragments_per_mb: Option<f64>,
+    /// Bytes of datagrams that did not arrive, divided by those sent, over whole trials; `None` for
+    /// streams.
+    pub lost_share: Option<f64>,
     /// Retransmitted packets.
     pub retransmits: Option<u64>,
     /// ENOBUFS and ENOMEM answers to zero-copy sends.

@@ -2,9 +2,10 @@
 //
 // The egress of the null link: an ideal network card, at which packets end.
 //
-// Attached to the egress of the sender's device (tc, direct action). A TCP packet to the discard port is noted in the cell
-// of its flow and swallowed: the kernel frees it as a card would after DMA, so that zero-copy sends stay zero-copy. All
-// other packets (ARP, the connections by which paths are proven) pass as they would without it.
+// Attached to the egress of the sender's device (tc, direct action). A TCP or UDP packet to the discard port is noted in the
+// cell of its flow and swallowed: the kernel frees it as a card would after DMA, so that zero-copy sends stay zero-copy. All
+// other packets (ARP, the connections by which paths are proven) pass as they would without it. Of datagrams only packets and
+// bytes are noted, which go on growing for the next flow with that port.
 //
 // Nothing is parsed that user space can parse: a SYN's options are kept as they are. A flow's packets leave from one CPU
 // (its sender is pinned, and receive packet steering brings its ACKs to the same CPU), so a cell has one writer.
@@ -123,12 +124,37 @@ static __always_inline void begin(struct __sk_buff *skb, struct cell *cell, cons
 	__sync_fetch_and_add(&cell->connections, 1);
 }
 
+static __always_inline int note_datagrams(struct __sk_buff *skb, int counts)
+{
+	int ipv6 = 0;
+	const struct udphdr *udp = transport_of(skb, IPPROTO_UDP, sizeof(*udp), &ipv6);
+
+	if (!udp || udp->dest != be16(DISCARD))
+		return TC_ACT_OK;
+
+	__u32 headers_len = ETH_HLEN + (ipv6 ? sizeof(struct ipv6hdr) : sizeof(struct iphdr)) + sizeof(*udp);
+	__u32 key = be16(udp->source) & (PORTS - 1);
+	struct cell *cell = map_lookup(&cells, &key);
+
+	if (!cell || skb->len < headers_len)
+		return TC_ACT_OK;
+	if (skb->len > headers_len) {
+		cell->bytes += skb->len - headers_len;
+		cell->packets++;
+		if (counts && is_counting())
+			count_fragments(skb, cell);
+	}
+	return TC_ACT_STOLEN;
+}
+
 static __always_inline int look_at(struct __sk_buff *skb, int counts)
 {
 	int ipv6 = 0;
 	const struct tcphdr *tcp = tcp_of(skb, &ipv6);
 
-	if (!tcp || tcp->dest != be16(DISCARD))
+	if (!tcp)
+		return note_datagrams(skb, counts);
+	if (tcp->dest != be16(DISCARD))
 		return TC_ACT_OK;
 
 	const void *end = (const void *)(long)skb->data_end;

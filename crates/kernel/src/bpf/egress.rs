@@ -11,7 +11,7 @@ use rustix::mm::ProtFlags;
 use super::load::{BpfError, Stage, array, innermost_error, object, program};
 use super::mapped::{Mapped, PORTS};
 
-/// TCP destination port whose packets the program discards. All others pass.
+/// TCP and UDP destination port whose packets the program discards. All others pass.
 pub const SWALLOWED_PORT: u16 = 9;
 
 /// The program, and the same with counting of fragments.
@@ -162,7 +162,8 @@ impl Cell {
         self.connections.load(Ordering::Acquire)
     }
 
-    /// Payload bytes received in order.
+    /// Payload bytes received in order. Those of datagrams are added to what the port's flows before
+    /// had, as nothing says that a flow begins.
     pub fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Acquire)
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// What the programs of this folder share: helpers of the kernel, byte order, and finding the TCP header of a packet.
+// What the programs of this folder share: helpers of the kernel, byte order, and finding the TCP or UDP header of a packet.
 
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
@@ -9,6 +9,7 @@
 #include <linux/ipv6.h>
 #include <linux/pkt_cls.h>
 #include <linux/tcp.h>
+#include <linux/udp.h>
 
 // The kernel's header for user space only hints at it.
 #undef __always_inline
@@ -31,31 +32,37 @@ static __always_inline __u8 flags_of(const struct tcphdr *tcp)
 	return ((const __u8 *)tcp)[13];
 }
 
-// The TCP header of a packet, without its options; a null pointer if it is something else.
-static __always_inline const struct tcphdr *tcp_of(const struct __sk_buff *skb, int *ipv6)
+// The header of a packet of this protocol, of which header_len bytes are in reach; a null pointer if it is something else.
+static __always_inline const void *transport_of(const struct __sk_buff *skb, __u8 protocol, __u32 header_len, int *ipv6)
 {
 	const void *end = (const void *)(long)skb->data_end;
 	const struct ethhdr *ethernet = (const void *)(long)skb->data;
-	const struct tcphdr *tcp;
+	const void *header;
 
 	if ((const void *)(ethernet + 1) > end)
 		return 0;
 	if (ethernet->h_proto == be16(ETH_P_IP)) {
 		const struct iphdr *ip = (const void *)(ethernet + 1);
 
-		if ((const void *)(ip + 1) > end || ip->protocol != IPPROTO_TCP || ip->ihl != 5)
+		if ((const void *)(ip + 1) > end || ip->protocol != protocol || ip->ihl != 5)
 			return 0;
-		tcp = (const void *)(ip + 1);
+		header = ip + 1;
 		*ipv6 = 0;
 	} else if (ethernet->h_proto == be16(ETH_P_IPV6)) {
 		const struct ipv6hdr *ip = (const void *)(ethernet + 1);
 
-		if ((const void *)(ip + 1) > end || ip->nexthdr != IPPROTO_TCP)
+		if ((const void *)(ip + 1) > end || ip->nexthdr != protocol)
 			return 0;
-		tcp = (const void *)(ip + 1);
+		header = ip + 1;
 		*ipv6 = 1;
 	} else {
 		return 0;
 	}
-	return (const void *)(tcp + 1) > end ? 0 : tcp;
+	return header + header_len > end ? 0 : header;
+}
+
+// The TCP header of a packet, without its options; a null pointer if it is something else.
+static __always_inline const struct tcphdr *tcp_of(const struct __sk_buff *skb, int *ipv6)
+{
+	return transport_of(skb, IPPROTO_TCP, sizeof(struct tcphdr), ipv6);
 }

@@ -142,7 +142,7 @@ impl Spec {
         let mut cells = Vec::new();
         for levels in &chosen {
             let cell = self.cell(levels, send, recv);
-            if self.has_suitable_cipher(levels, &cell) {
+            if levels.iter().all(|level| level.suits(cell.transfer)) {
                 let by = self.label(&self.compared_with(levels));
                 cells.push(Cell { by: Some(by).filter(|by| *by != reference_label), ..cell });
             }
@@ -160,12 +160,11 @@ impl Spec {
             return Err(Error::usage(
                 "no-such-cell",
                 format!(
-                    "the plan \"{}\" compares with \"{missing}\", whose path and cipher do not go \
-                     together",
+                    "the plan \"{}\" compares with \"{missing}\", whose levels do not go together",
                     self.name
                 ),
             )
-            .help("compare = [\"send\", \"cipher\"] compares with a path in the clear"));
+            .help("compare = [\"send\", \"cipher\"] compares with a path in the clear, and \"segments\" goes the same way"));
         }
         let control = Cell {
             label: format!("{reference_label}{CONTROL_SUFFIX}"),
@@ -180,13 +179,8 @@ impl Spec {
         let mut cell = Cell::of_paths(send, recv);
         levels.iter().for_each(|level| level.put(&mut cell));
         cell.label = self.label(levels);
-        cell.transfer = cell.transfer.keyed();
+        cell.transfer = cell.transfer.paired();
         cell
-    }
-
-    /// Whether a cell's path and cipher go together; in a plan without ciphers, always.
-    fn has_suitable_cipher(&self, levels: &[&Level], cell: &Cell) -> bool {
-        levels.iter().filter_map(|level| level.cipher()).all(|cipher| cipher.suits(cell.transfer))
     }
 
     /// Levels of the cell that one with these levels is compared with.

@@ -89,6 +89,7 @@ mod tests {
                 closed: Reading::default(),
                 whole_bytes: 0,
                 whole_completions: all,
+                whole_lost_bytes: None,
                 whole_copied: copied,
                 fragments: None,
                 whole_sender_usage: None,

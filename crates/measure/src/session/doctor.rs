@@ -47,7 +47,7 @@ pub fn examine() -> Result<Findings> {
         rows.push(row("send path", send.name(), support(&mut rig, send, RecvPath::Recv)?));
     }
     for &recv in RecvPath::ALL {
-        let send = if recv.decrypts() { SendPath::TlsWrite } else { SendPath::ReadSend };
+        let send = recv.form().usual_sender();
         rows.push(row("receive path", recv.name(), support(&mut rig, send, recv)?));
     }
     rows.extend(meter::meters());

@@ -27,7 +27,9 @@ pub(super) fn add(
     // At its top speed each end keeps about one CPU busy.
     let ends = if measured_at_both_ends { 2.0 } else { 1.0 };
     let cost_s_per_mb = ends * 1e6 / bytes_per_s;
-    let in_softirqs = if rig.can_burn_in_softirqs() { SHARE / 2.0 } else { 0.0 };
+    // It burns for acknowledgements, and datagrams have none.
+    let can_burn = rig.can_burn_in_softirqs() && !first.transfer.is_of_datagrams();
+    let in_softirqs = if can_burn { SHARE / 2.0 } else { 0.0 };
     let by_sender = SHARE - in_softirqs;
     let positive = Cell {
         label: format!("{reference}{POSITIVE_SUFFIX}"),

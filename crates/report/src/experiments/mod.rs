@@ -23,6 +23,7 @@ pub(super) mod server;
 mod sizes;
 mod sockbuf;
 mod tls;
+mod udp;
 
 pub(super) use nfs::{about as about_nfs, table as nfs_table};
 pub(super) use replay::{about as about_replay, table as replay_table};
@@ -82,6 +83,7 @@ fn stream_section(of: &Definition, run: &Run, estimates: &Estimates, pivot: &Piv
         Some(Tables::Receivers) => receive::section(run, estimates, pivot),
         Some(Tables::SmallWrites) => cork::section(run, estimates, pivot),
         Some(Tables::Encryption) => tls::section(estimates, pivot),
+        Some(Tables::Datagrams) => udp::section(run, estimates, pivot),
     };
     match of.conclusion {
         [] => section,

@@ -2,7 +2,7 @@
 
 use super::entry::{Column, Entry, Group, Needs, Value, bare, csv, metric};
 use super::unit::{BYTES, CALLS_PER_MB, INTERRUPTS_PER_S, NONE, PACKETS_PER_S, SWITCHES_PER_MB};
-use crate::digits::significant;
+use crate::digits::{percent, significant};
 use zc_analysis::{CellEstimate, Figure};
 
 pub(super) const TRAFFIC: &[Entry<CellEstimate>] = &[
@@ -92,6 +92,18 @@ pub(super) const TRAFFIC: &[Entry<CellEstimate>] = &[
             .needs(&[Needs::OwnCalls])],
         csv: &[csv("enobufs")],
         metric: None,
+    },
+    Entry {
+        name: "lost",
+        what: "Bytes of datagrams that did not arrive, of those sent.",
+        unit: NONE,
+        value: Value::One(|cell| cell.traffic.lost_share.map(bare)),
+        json: "traffic/lost_share",
+        columns: &[Column::number(Group::Traffic, ["bytes", "lost"], |share| percent(share.value))
+            .shown(|cell| cell.traffic.lost_share.is_some())
+            .needs(&[Needs::Shown])],
+        csv: &[csv("lost_share")],
+        metric: metric("zc_lost"),
     },
     Entry {
         name: "retransmits",

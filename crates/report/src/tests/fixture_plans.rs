@@ -8,8 +8,8 @@ use zc_analysis::{
     Series, Sides, SizePoint, Sizes, TimeLine, Undecided,
 };
 use zc_run::{
-    Block, Cell, Cipher, Factor, FailedTrial, Level, LinkKind, OffloadSwitch, Placement, Push,
-    RecvPath, Run, SendPath, Support, SupportRow, Unavailable, Unsoaked,
+    Block, Cell, Factor, FailedTrial, Level, LinkKind, OffloadSwitch, Placement, Push, RecvPath,
+    Run, SendPath, Support, SupportRow, Unavailable, Unsoaked,
 };
 
 /// A run of `experiment`. `cost` gives the cost of each cell, sender and receiver in ns/KiB. A cell
@@ -52,11 +52,15 @@ fn plan_by(
     estimates.cells.clear();
     estimates.verdict.cells.clear();
     run.header.plan.cells.clear();
-    let cipher = |cell: &Cell| cell.levels.more.get("cipher")?.to_string().parse::<Cipher>().ok();
-    cells.retain(|(_, cell)| cipher(cell).is_none_or(|cipher| cipher.suits(cell.transfer)));
+    let suits = |names: &[&str], cell: &Cell| {
+        let levels =
+            factors.iter().zip(names).map(|((factor, _), name)| Level::parse(*factor, name));
+        levels.flatten().all(|level| level.suits(cell.transfer))
+    };
+    cells.retain(|(names, cell)| suits(names, cell));
     for (names, mut cell) in cells {
         cell.label = names.join(" ");
-        cell.transfer = cell.transfer.keyed();
+        cell.transfer = cell.transfer.paired();
         let (sender, receiver) = cost(&cell);
         let both = sender + receiver;
         let others =

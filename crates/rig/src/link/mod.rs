@@ -19,7 +19,7 @@ mod veth;
 use zc_run::{LinkKind, LinkOptions, Support, Unavailable};
 
 pub use link_trait::Link;
-pub use null::{AckCounts, AckGenerator, AckedFlow};
+pub use null::{AckGenerator, NotedCounts, NotedFlow};
 pub use refusal::explain_bpf;
 pub use remote::{device_towards, towards};
 pub use sides::Sides;

@@ -10,6 +10,8 @@ mod send;
 mod uring;
 
 #[cfg(test)]
+mod datagram_tests;
+#[cfg(test)]
 mod testing;
 
 pub use recv::{Inspect, Receiver, RecvSetup, open_receiver, receive_memory_bytes, shows_bytes};

@@ -2,6 +2,7 @@
 
 use std::io::Write;
 use std::net::{TcpListener, TcpStream};
+use std::os::fd::AsFd;
 use std::sync::{Arc, OnceLock, mpsc};
 use std::time::Duration;
 
@@ -67,14 +68,16 @@ fn is_uring(name: &str) -> bool {
     name.starts_with("uring-")
 }
 
-/// The send paths over io_uring (`uring` is true), or all others.
+/// The send paths of streams over io_uring (`uring` is true), or all others.
 pub(super) fn send_paths(uring: bool) -> impl Iterator<Item = SendPath> {
-    SendPath::ALL.iter().copied().filter(move |path| is_uring(path.name()) == uring)
+    let streams = SendPath::ALL.iter().copied().filter(|path| !path.form().is_datagrams());
+    streams.filter(move |path| is_uring(path.name()) == uring)
 }
 
 /// Same as [`send_paths`], for receive paths.
 pub(super) fn recv_paths(uring: bool) -> impl Iterator<Item = RecvPath> {
-    RecvPath::ALL.iter().copied().filter(move |path| is_uring(path.name()) == uring)
+    let streams = RecvPath::ALL.iter().copied().filter(|path| !path.form().is_datagrams());
+    streams.filter(move |path| is_uring(path.name()) == uring)
 }
 
 /// Two ends of a connection over loopback: the one that connected, and the one that accepted.
@@ -87,7 +90,7 @@ pub(super) fn pair() -> (TcpStream, TcpStream) {
 /// The path, or `None` and the reason on stderr where it cannot run here.
 pub(super) fn sender(
     path: SendPath,
-    socket: &TcpStream,
+    socket: impl AsFd,
     setup: &SendSetup,
 ) -> Option<Box<dyn Sender>> {
     open_sender(path, socket, setup).map_err(|no| eprintln!("skipped: {path}: {}", no.reason)).ok()
@@ -114,7 +117,7 @@ pub(super) fn transfer(
     piece_bytes: usize,
     rounds: u64,
 ) -> Option<(SendCounts, RecvCounts, Vec<u8>)> {
-    let recv = Transfer::Paths { send, recv }.keyed().receiver();
+    let recv = Transfer::Paths { send, recv }.paired().receiver();
     let (one, other) = pair();
     let mut sender = sender(send, &one, setup)?;
     receiver(recv, &other, recv_buffer_bytes)?;

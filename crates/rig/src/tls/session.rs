@@ -1,6 +1,7 @@
 //! Secret and keys of a connection.
 
 use ring::aead::UnboundKey;
+use ring::aead::quic::{self, HeaderProtectionKey};
 use ring::aead::{AES_128_GCM, AES_256_GCM, Algorithm, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN};
 use ring::hkdf::{HKDF_SHA256, KeyType, Prk};
 use serde::{Deserialize, Serialize};
@@ -44,7 +45,7 @@ impl TlsKeying {
     pub(crate) fn session(&self, index: usize) -> TlsSession {
         let Self { records, secret } = *self;
         let prk = Prk::new_less_safe(HKDF_SHA256, &secret.0);
-        let mut bytes = [0; LONGEST_KEY + NONCE_LEN];
+        let mut bytes = [0; 2 * LONGEST_KEY + NONCE_LEN];
         let index = index.to_be_bytes();
         let info = [b"zc connection".as_slice(), &index];
         // The length is far below the 255 hashes that HKDF has at most.
@@ -52,10 +53,12 @@ impl TlsKeying {
         if expanded.and_then(|okm| okm.fill(&mut bytes)).is_err() {
             unreachable!("HKDF-SHA256 gives up to 8160 bytes");
         }
-        let (mut key, mut iv) = ([0; LONGEST_KEY], [0; NONCE_LEN]);
+        let (mut key, mut header_key, mut iv) =
+            ([0; LONGEST_KEY], [0; LONGEST_KEY], [0; NONCE_LEN]);
         key.copy_from_slice(&bytes[..LONGEST_KEY]);
-        iv.copy_from_slice(&bytes[LONGEST_KEY..]);
-        TlsSession { records, key, iv }
+        iv.copy_from_slice(&bytes[LONGEST_KEY..][..NONCE_LEN]);
+        header_key.copy_from_slice(&bytes[LONGEST_KEY + NONCE_LEN..]);
+        TlsSession { records, key, iv, header_key }
     }
 }
 
@@ -73,6 +76,8 @@ pub struct TlsSession {
     pub(crate) records: TlsRecords,
     key: [u8; LONGEST_KEY],
     pub(super) iv: [u8; NONCE_LEN],
+    /// Key of the headers of QUIC's packets.
+    header_key: [u8; LONGEST_KEY],
 }
 
 impl TlsSession {
@@ -81,11 +86,34 @@ impl TlsSession {
     pub(super) fn with_keys(records: TlsRecords, key: &[u8], iv: [u8; NONCE_LEN]) -> Self {
         let mut padded = [0; LONGEST_KEY];
         padded[..key.len()].copy_from_slice(key);
-        Self { records, key: padded, iv }
+        Self { records, key: padded, iv, header_key: [0; LONGEST_KEY] }
+    }
+
+    /// What every nonce is made of.
+    pub(crate) fn iv(&self) -> [u8; NONCE_LEN] {
+        self.iv
+    }
+
+    /// The name of a connection of QUIC, which both ends know.
+    pub(crate) fn name<const BYTES: usize>(&self) -> [u8; BYTES] {
+        std::array::from_fn(|at| self.iv[at % NONCE_LEN] ^ self.header_key[at % LONGEST_KEY])
+    }
+
+    /// The key of the headers of QUIC's packets (RFC 9001, section 5.4).
+    pub(crate) fn header_key(&self) -> HeaderProtectionKey {
+        let algorithm = match self.records.cipher {
+            Cipher::Aes128Gcm | Cipher::Clear => &quic::AES_128,
+            Cipher::Aes256Gcm => &quic::AES_256,
+            Cipher::Chacha20Poly1305 => &quic::CHACHA20,
+        };
+        match HeaderProtectionKey::new(algorithm, &self.header_key[..algorithm.key_len()]) {
+            Ok(key) => key,
+            Err(_) => unreachable!("the key has the cipher's length"),
+        }
     }
 
     /// The key for ring.
-    pub(super) fn aead(&self) -> LessSafeKey {
+    pub(crate) fn aead(&self) -> LessSafeKey {
         let algorithm = self.algorithm();
         match UnboundKey::new(algorithm, self.key(algorithm)) {
             Ok(key) => LessSafeKey::new(key),

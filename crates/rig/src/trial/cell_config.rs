@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use super::bursts::Bursts;
+use super::datagrams;
 use super::factor::EFFECTS;
 use super::limit::Limit;
 use super::placement::thread_cpus;
@@ -16,7 +17,8 @@ use crate::tls::{TlsKeying, TlsSecret};
 use zc_kernel::bpf::AckBurn;
 use zc_kernel::descriptors::{self, Room};
 use zc_run::{
-    Cell, Error, FixedParams, RecvPath, Result, SendPath, SocketFacts, Transfer, Unavailable,
+    Cell, Datagrams, Error, FixedParams, RecvPath, Result, SendPath, SocketFacts, Transfer,
+    Unavailable,
 };
 
 /// Descriptors of a flow at most, with both ends on this machine: three for each socket (the path
@@ -35,6 +37,8 @@ pub(super) struct CellConfig {
     pub(super) recv: RecvPath,
     pub(super) fixed: FixedParams,
     pub(super) setup: SendSetup,
+    /// What it sends, if not a stream.
+    pub(super) datagrams: Option<Datagrams>,
     /// The congestion control that its sockets are to use; `None`: whichever.
     pub(super) congestion: Option<String>,
     /// Burns the cell's cost in softirq context, if it has one.
@@ -62,10 +66,12 @@ impl CellConfig {
         for effect in EFFECTS {
             effect.set_up(cell, &fixed, &mut setup);
         }
+        let datagrams = fixed.datagrams(cell.transfer);
+        setup.datagrams = datagrams.unwrap_or(setup.datagrams);
         let congestion = fixed.set_congestion().map(str::to_owned);
         let limit = Limit::default();
         let cell = cell.clone();
-        Ok(Self { cell, send, recv, fixed, setup, congestion, burner: None, limit })
+        Ok(Self { cell, send, recv, fixed, setup, datagrams, congestion, burner: None, limit })
     }
 
     /// The bursts at the cell's rate.
@@ -102,6 +108,7 @@ impl CellConfig {
             cpus: thread_cpus(&self.fixed, self.fixed.receiver_cpu),
             checksum,
             keying,
+            datagrams: self.datagrams,
         }
     }
 
@@ -113,6 +120,11 @@ impl CellConfig {
     pub(super) fn check(&self, link: &dyn Link) -> std::result::Result<(), TrialError> {
         let kind = link.facts().kind;
         self.check_keys()?;
+        let refused =
+            |datagrams| datagrams::refuse(datagrams, &self.cell, &self.fixed, link.facts());
+        if let Some(no) = self.datagrams.and_then(refused) {
+            return Err(TrialError::CannotRun(no));
+        }
         let no = EFFECTS.iter().find_map(|effect| effect.refuse(&self.cell, &self.fixed, kind));
         no.map_or_else(|| self.make_room(), |no| Err(TrialError::CannotRun(no)))
     }
@@ -124,7 +136,7 @@ impl CellConfig {
     /// They do not.
     fn check_keys(&self) -> std::result::Result<(), TrialError> {
         let Self { send, recv, .. } = self;
-        match (send.encrypts(), recv.decrypts() || recv.drops_bytes()) {
+        match (send.form().is_encrypted(), recv.decrypts() || recv.drops_bytes()) {
             (true, false) => Err(TrialError::CannotRun(
                 Unavailable::unsupported(format!("{recv} does not decrypt what {send} encrypts"))
                     .remedy("--recv tls-recv does, and --recv recv-trunc drops it"),

@@ -7,21 +7,21 @@
 //! tells them when to begin and when to stop, and reads the counts; the threads know nothing of
 //! windows.
 
-use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver as Inbox, RecvTimeoutError, Sender as Outbox, channel};
 use std::time::{Duration, Instant};
 
 use super::cell_config::CellConfig;
+use super::connection::Connection;
 use super::limit::Limit;
-use super::receiving;
-use super::sending::{self, SendConfig, SenderReady, Sending, Target};
+use super::receiving::{self, Expecting};
+use super::sending::{self, DatagramReceiver, SendConfig, SenderReady, Sending, Target};
 use super::worker::{
     GLANCE, PATIENCE, Published, Ready, TrialError, Worker, await_message, pin_to, receive, spawn,
     timed_out,
 };
-use crate::link::{AckCounts, AckedFlow, Link};
+use crate::link::{Link, NotedCounts, NotedFlow};
 use zc_kernel::tcp::AckProgress;
 use zc_run::{Error, RecvCounts, Result, SendCounts, Usage};
 
@@ -35,8 +35,8 @@ type EndOf<C> = std::result::Result<C, TrialError>;
 enum Sink {
     /// A thread with a receive path.
     Thread(Worker<RecvCounts>),
-    /// The ACK generator of the link `null`.
-    AckGenerator(AckedFlow),
+    /// The link `null`, which notes them.
+    Noted(NotedFlow),
     /// A receiver on another machine.
     Remote,
 }
@@ -72,6 +72,7 @@ impl Flow {
         let still_wanted = || limit.check();
         let crc32 = Arc::new(Published::default());
         let connected = Arc::new(Published::default());
+        let has_ended = Arc::<AtomicBool>::default();
         let (receiver, target) = match (target, send_config.ack_generator(&**link)) {
             (Some(target), _) => (None, target),
             (None, Some(generator)) => (None, Target::plain(generator.address())),
@@ -81,18 +82,19 @@ impl Flow {
                     (Arc::clone(link), Arc::clone(&crc32), config.fixed.rcvbuf_bytes);
                 let (connected, given_up) = (Arc::clone(&connected), Arc::clone(&given_up));
                 let how = config.recv_config(send_config.checksum, send_config.keying);
+                let ended = Arc::clone(&has_ended);
                 let (receiver, ready) =
                     spawn(format!("zc-recv-{index}"), move |ready: &Outbox<Ready>, counts| {
                         pin_to(&how.cpus)?;
-                        let listener = receiving::listen_on(&*link, rcvbuf_bytes)?;
-                        let local = listener
-                            .local_addr()
-                            .map_err(|error| Error::os("ask for a port", error))?;
-                        let _ = address_out.send(local);
-                        let socket = receiving::accept(&listener, &connected)?;
-                        drop(listener);
+                        let expecting = Expecting::on(&*link, &how, rcvbuf_bytes)?;
+                        let _ = address_out.send(expecting.address()?);
+                        let socket = expecting.connected_to(&connected)?;
                         send_config.priority.take()?;
-                        receiving::receive(&socket, index, &how, ready, counts, &crc32, &given_up)
+                        let received = receiving::receive(
+                            &socket, index, &how, ready, counts, &crc32, &given_up,
+                        );
+                        ended.store(true, Ordering::Release);
+                        received
                     })?;
                 let address = await_message(
                     &address_in,
@@ -108,9 +110,20 @@ impl Flow {
         let (sender, sender_ready) = {
             let (config, link) = (Arc::clone(config), Arc::clone(link));
             let (stop, used) = (Arc::clone(&stop), Arc::clone(&used));
+            let receiver = receiver.as_ref().filter(|_| config.datagrams.is_some());
+            let receiver = receiver.map(|(receiver, _)| DatagramReceiver {
+                counts: Arc::clone(&receiver.counts),
+                has_ended,
+            });
             spawn(format!("zc-send-{index}"), move |ready: &Outbox<SenderReady>, counts| {
-                let what =
-                    Sending { index, config: &config, link: &*link, send_config, to: &target };
+                let what = Sending {
+                    index,
+                    config: &config,
+                    link: &*link,
+                    send_config,
+                    to: &target,
+                    receiver: receiver.as_ref(),
+                };
                 sending::send(&what, &begin_in, &stop, &connected, ready, counts, &used)
             })?
         };
@@ -122,7 +135,7 @@ impl Flow {
             "the sender to open its path",
             &still_wanted,
         )?;
-        let sink = match (receiver, sender_ready.acked) {
+        let sink = match (receiver, sender_ready.noted) {
             (Some((receiver, ready)), _) => {
                 let ready = await_message(
                     &ready,
@@ -132,7 +145,7 @@ impl Flow {
                 )?;
                 Sink::Thread(receiver.into_worker(ready))
             }
-            (None, Some(flow)) => Sink::AckGenerator(flow),
+            (None, Some(flow)) => Sink::Noted(flow),
             (None, None) => Sink::Remote,
         };
         let link = Arc::clone(link);
@@ -171,7 +184,7 @@ impl Flow {
         let arrived = |bytes| RecvCounts { bytes, ..RecvCounts::default() };
         let (received, is_payload) = match &self.sink {
             Sink::Thread(side) => (side.counts.get(), self.is_decrypted),
-            Sink::AckGenerator(flow) => (arrived(flow.counts().bytes), false),
+            Sink::Noted(flow) => (arrived(flow.counts().bytes), false),
             // What the other machine's kernel has acknowledged has arrived there.
             Sink::Remote => (arrived(acknowledged(&self.sender.socket)), false),
         };
@@ -181,10 +194,10 @@ impl Flow {
     }
 
     /// Counts of the ACK generator, on the link `null`.
-    pub(super) fn noted(&self) -> Option<AckCounts> {
+    pub(super) fn noted(&self) -> Option<NotedCounts> {
         match &self.sink {
             Sink::Thread(_) | Sink::Remote => None,
-            Sink::AckGenerator(flow) => Some(flow.counts()),
+            Sink::Noted(flow) => Some(flow.counts()),
         }
     }
 
@@ -201,7 +214,7 @@ impl Flow {
     fn receiver(&self) -> Option<&Worker<RecvCounts>> {
         match &self.sink {
             Sink::Thread(side) => Some(side),
-            Sink::AckGenerator(_) | Sink::Remote => None,
+            Sink::Noted(_) | Sink::Remote => None,
         }
     }
 
@@ -216,12 +229,12 @@ impl Flow {
     }
 
     /// The sender's socket.
-    pub(super) fn socket(&self) -> &TcpStream {
+    pub(super) fn socket(&self) -> &Connection {
         &self.sender.socket
     }
 
     /// The receiver's socket, where it is one of this process.
-    pub(super) fn receiving_socket(&self) -> Option<&TcpStream> {
+    pub(super) fn receiving_socket(&self) -> Option<&Connection> {
         self.receiver().map(|side| &side.socket)
     }
 
@@ -230,7 +243,7 @@ impl Flow {
     pub(super) fn has_ended(&self) -> bool {
         let receiver_has_ended = match &self.sink {
             Sink::Thread(side) => side.has_ended(),
-            Sink::AckGenerator(flow) => flow.counts().reset,
+            Sink::Noted(flow) => flow.counts().reset,
             Sink::Remote => false,
         };
         self.sender.has_ended() || receiver_has_ended
@@ -271,7 +284,7 @@ impl Flow {
         let sent = sent.map_err(|_| timed_out("the sender did not drain"));
         let receiver = match &self.sink {
             Sink::Thread(receiver) => receiver,
-            Sink::AckGenerator(flow) => {
+            Sink::Noted(flow) => {
                 let sent = sent.and_then(|sent| sent)?;
                 let received = check_noted(sent, flow, &self.limit).map_err(TrialError::Broke)?;
                 self.release_port();
@@ -284,7 +297,7 @@ impl Flow {
             }
         };
         if !matches!(sent, Ok(Ok(_))) {
-            let _ = receiver.socket.shutdown(Shutdown::Both);
+            let _ = receiver.socket.shut_down();
         }
         let received = match received {
             Some(received) => Ok(received),
@@ -311,7 +324,8 @@ impl Flow {
             }
         };
         let expected = self.counted_by_receiver(&sent);
-        if received.bytes != expected {
+        let may_lose = self.socket().stream().is_none();
+        if received.bytes > expected || (received.bytes < expected && !may_lose) {
             return Err(TrialError::Broke(Error::failed(
                 "bytes-lost",
                 format!(
@@ -321,7 +335,8 @@ impl Flow {
             )));
         }
         self.release_port();
-        Ok(Some((sent, RecvCounts { bytes: sent.bytes, ..received }, self.crc32.get())))
+        let bytes = if may_lose { received.bytes } else { sent.bytes };
+        Ok(Some((sent, RecvCounts { bytes, ..received }, self.crc32.get())))
     }
 
     /// Waits for the end of the sender's thread, as long as its bytes arrive: a proof of many
@@ -340,7 +355,7 @@ impl Flow {
             if let (Sink::Thread(receiver), None) = (&self.sink, &received) {
                 *received = receiver.done.try_recv().ok();
                 if let Some(Err(_)) = received {
-                    let _ = self.sender.socket.shutdown(Shutdown::Both);
+                    let _ = self.sender.socket.shut_down();
                 }
             }
             unwanted()
@@ -397,7 +412,7 @@ impl Drop for Flow {
 
 /// Compares what was sent with what the ACK generator noted and acknowledged, after the end of the
 /// connection has reached it.
-fn check_noted(sent: SendCounts, flow: &AckedFlow, limit: &Limit) -> Result<RecvCounts> {
+fn check_noted(sent: SendCounts, flow: &NotedFlow, limit: &Limit) -> Result<RecvCounts> {
     let noted = flow.wait_for_end(limit.within(PATIENCE));
     limit.check()?;
     let wire_bytes = sent.bytes + sent.framing_bytes;
@@ -424,7 +439,7 @@ fn check_noted(sent: SendCounts, flow: &AckedFlow, limit: &Limit) -> Result<Recv
 
 /// Payload bytes that the other end's kernel has acknowledged so far, the greeting included; 0
 /// where the kernel does not report it.
-fn acknowledged(socket: &TcpStream) -> u64 {
+fn acknowledged(socket: &Connection) -> u64 {
     zc_kernel::tcp::info(socket).map_or(0, |info| info.bytes_acked)
 }
 
@@ -522,7 +537,7 @@ mod tests {
             let flow = flow(send);
             flow.begin(zc_kernel::clock::monotonic_ns());
             wait_until_bytes_arrive(&flow);
-            flow.receiver().unwrap().socket.shutdown(Shutdown::Both).unwrap();
+            flow.receiver().unwrap().socket.shut_down().unwrap();
             let Err(TrialError::Broke(error)) = flow.finish() else {
                 panic!("{send} did not notice")
             };
@@ -581,7 +596,7 @@ mod tests {
                 return out.send(());
             }
             let flow = flow(SendPath::ReadSend);
-            assert!(flow.sender.socket.shutdown(Shutdown::Both).is_err());
+            assert!(flow.sender.socket.shut_down().is_err());
             flow.begin(zc_kernel::clock::monotonic_ns());
             wait_until_bytes_arrive(&flow);
             // Its receiver waits for an end that the sender cannot send.

@@ -17,6 +17,8 @@ use zc_run::{Error, FragmentCounts, RemoteReport, SendCounts, Usage};
 pub(super) struct Ended {
     /// Sum over the senders.
     pub(super) sent: SendCounts,
+    /// Bytes of them in datagrams that did not arrive; `None`: they were streams.
+    pub(super) lost_bytes: Option<u64>,
     /// CRC-32 of what the last one received, in proofs.
     pub(super) crc32: u32,
     /// CPU time of the sender threads; `None` where the kernel did not report it for one.
@@ -78,7 +80,7 @@ pub(super) fn finish_flows(
     let mut sent_bytes = Vec::new();
     let drains_until = drain_at_most.map(|most| Instant::now() + most);
     for flow in &flows {
-        let (sent, _, crc32) = match flow.finish_by(drains_until)? {
+        let (sent, received, crc32) = match flow.finish_by(drains_until)? {
             Some(ended) => ended,
             None => {
                 ended.cut = true;
@@ -88,6 +90,9 @@ pub(super) fn finish_flows(
             }
         };
         sent_bytes.push(sent.bytes);
+        if flow.socket().stream().is_none() {
+            *ended.lost_bytes.get_or_insert_default() += sent.bytes.saturating_sub(received.bytes);
+        }
         ended.sent.add(&sent);
         ended.crc32 = crc32;
         if let Some(noted) = flow.noted().filter(|noted| noted.counted.packets > 0) {
@@ -107,7 +112,7 @@ pub(super) fn finish_flows(
         let sent: Vec<SentFlow<'_>> = flows
             .iter()
             .zip(sent_bytes)
-            .map(|(flow, bytes)| SentFlow { socket: flow.socket(), bytes })
+            .filter_map(|(flow, bytes)| Some(SentFlow { socket: flow.socket().stream()?, bytes }))
             .collect();
         let remote_ended = remote.finish(&sent, seconds)?;
         let expected = flows.first().map_or(0, |flow| flow.counted_by_receiver(&ended.sent));

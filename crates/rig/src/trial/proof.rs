@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::cell_config::CellConfig;
+use super::datagrams::proven_at_once;
 use super::flows::Ended;
 use super::priority::Priority;
 use super::rig::Rig;
@@ -69,7 +70,7 @@ impl Rig {
         };
         let readable = match hidden {
             Some(send) => {
-                let transfer = Transfer::Paths { send, recv: RecvPath::Recv }.keyed();
+                let transfer = Transfer::Paths { send, recv: RecvPath::Recv }.paired();
                 &Cell { transfer, ..cell.clone() }
             }
             None => cell,
@@ -105,7 +106,10 @@ impl Rig {
             bursts,
             stop_after_bytes: Some(bytes),
             first_file: 0,
-            piece_bytes: bursts.piece_bytes(config.fixed.piece_bytes),
+            piece_bytes: match config.datagrams {
+                Some(datagrams) => proven_at_once(datagrams),
+                None => bursts.piece_bytes(config.fixed.piece_bytes),
+            },
             checksum: true,
             priority: Priority::Usual,
             to_listener: self.remote.as_ref().is_none_or(|remote| !remote.proves()),

@@ -4,6 +4,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::connection::Connection;
 use super::machine::Machine;
 use super::receiving::{self, RecvConfig};
 use super::window::{APART_NS, SETTLE_NS, Threads};
@@ -44,6 +45,7 @@ impl Receivers {
             let is_given_up = Arc::clone(&given_up);
             let (starting, ready) = spawn(format!("zc-recv-{index}"), move |ready, counts| {
                 pin_to(&how.cpus)?;
+                let socket = Connection::Stream(socket);
                 receiving::receive(&socket, index, &how, ready, counts, &published, &is_given_up)
             })?;
             let ready: Ready =

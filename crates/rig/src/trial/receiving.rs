@@ -1,17 +1,19 @@
-//! The receiver's thread of a flow: a receive path on a connected socket, until the end of the
-//! stream.
+//! The receiver's thread of a flow: a receive path on a connected socket, until the end of what is
+//! sent.
 
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender as Outbox;
 use std::time::{Duration, Instant};
 
+use super::connection::Connection;
 use super::counting::Counting;
-use super::worker::{PATIENCE, Published, Ready, TrialError, clone};
+use super::datagrams;
+use super::worker::{PATIENCE, Published, Ready, TrialError};
 use crate::link::Link;
 use crate::path::{self, RecvSetup};
 use crate::tls::TlsKeying;
-use zc_run::{Error, RecvCounts, RecvPath, Result};
+use zc_run::{Datagrams, Error, RecvCounts, RecvPath, Result};
 
 /// Configuration of a receiver.
 #[derive(Debug, Clone)]
@@ -26,12 +28,14 @@ pub struct RecvConfig {
     pub checksum: bool,
     /// How the connections are encrypted, if they are.
     pub keying: Option<TlsKeying>,
+    /// What arrives, if not a stream.
+    pub datagrams: Option<Datagrams>,
 }
 
 /// Receives on connection number `index` until the end of the stream, and publishes counts and CRC-32. Once it is `given_up` it
 /// leaves what has arrived: calls of a byte would take seconds for that.
 pub(super) fn receive(
-    socket: &TcpStream,
+    socket: &Connection,
     index: usize,
     how: &RecvConfig,
     ready: &Outbox<Ready>,
@@ -41,9 +45,11 @@ pub(super) fn receive(
 ) -> std::result::Result<(), TrialError> {
     let session = how.keying.map(|keying| keying.session(index));
     let setup = RecvSetup::new(how.buffer_bytes).keyed(session);
+    let setup =
+        how.datagrams.map_or(setup, |datagrams| setup.with_datagrams(datagrams.payload_bytes));
     let mut receiver =
         path::open_receiver(how.path, socket, &setup).map_err(TrialError::CannotRun)?;
-    let _ = ready.send(Ready { tid: zc_kernel::sched::gettid(), socket: clone(socket)? });
+    let _ = ready.send(Ready { tid: zc_kernel::sched::gettid(), socket: socket.duplicate()? });
     let mut crc = crc32fast::Hasher::new();
     loop {
         let received = if how.checksum {
@@ -61,11 +67,49 @@ pub(super) fn receive(
     Ok(())
 }
 
-/// Listens on the receiver's side of a link; the calling thread stays in the namespace of that
-/// side.
-pub(super) fn listen_on(link: &dyn Link, rcvbuf_bytes: Option<usize>) -> Result<TcpListener> {
-    link.enter_receiver()?;
-    listen((link.receiver_address(), 0).into(), rcvbuf_bytes)
+/// What the sender of a flow will send to.
+pub(super) enum Expecting {
+    Stream(TcpListener),
+    Datagrams(UdpSocket),
+}
+
+impl Expecting {
+    /// Listens on the receiver's side of a link; the calling thread stays in the namespace of that
+    /// side.
+    pub(super) fn on(
+        link: &dyn Link,
+        how: &RecvConfig,
+        rcvbuf_bytes: Option<usize>,
+    ) -> Result<Self> {
+        if how.datagrams.is_some() {
+            return datagrams::bind_on(link, rcvbuf_bytes).map(Self::Datagrams);
+        }
+        link.enter_receiver()?;
+        listen((link.receiver_address(), 0).into(), rcvbuf_bytes).map(Self::Stream)
+    }
+
+    /// The address to send to.
+    pub(super) fn address(&self) -> Result<SocketAddr> {
+        let address = match self {
+            Self::Stream(listener) => listener.local_addr(),
+            Self::Datagrams(socket) => socket.local_addr(),
+        };
+        address.map_err(|error| Error::os("ask for a port", error))
+    }
+
+    /// The socket, once it is connected to the address that the sender publishes.
+    ///
+    /// # Errors
+    /// It does not come in time.
+    pub(super) fn connected_to(self, sender: &Published<Option<SocketAddr>>) -> Result<Connection> {
+        match self {
+            Self::Stream(listener) => accept(&listener, sender).map(Connection::Stream),
+            Self::Datagrams(socket) => {
+                datagrams::await_sender(&socket, sender)?;
+                Ok(Connection::Datagrams(socket))
+            }
+        }
+    }
 }
 
 /// Listens, with SO_RCVBUF set if a size is given.
@@ -84,10 +128,7 @@ pub(super) fn listen(at: SocketAddr, rcvbuf_bytes: Option<usize>) -> Result<TcpL
 ///
 /// # Errors
 /// It does not come in time.
-pub(super) fn accept(
-    listener: &TcpListener,
-    sender: &Published<Option<SocketAddr>>,
-) -> Result<TcpStream> {
+fn accept(listener: &TcpListener, sender: &Published<Option<SocketAddr>>) -> Result<TcpStream> {
     let until = Instant::now() + PATIENCE;
     let failed = |error| Error::os("accept a flow", error);
     loop {

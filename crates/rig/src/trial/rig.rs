@@ -467,6 +467,7 @@ impl Rig {
             opened: watched.opened,
             closed: watched.closed,
             whole_bytes: ended.sent.bytes,
+            whole_lost_bytes: ended.lost_bytes,
             whole_completions: ended.sent.completions,
             whole_copied: ended.sent.copied,
             fragments: ended.fragments,

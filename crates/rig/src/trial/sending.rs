@@ -3,24 +3,28 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::os::fd::AsFd as _;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver as Inbox, Sender as Outbox};
 use std::time::Duration;
 
 use super::bursts::Bursts;
 use super::cell_config::CellConfig;
+use super::connection::Connection;
 use super::counting::Counting;
+use super::datagrams;
 use super::factor::{self, EFFECTS};
 use super::priority::Priority;
 use super::usage::UsedSince;
-use super::worker::{PATIENCE, Published, Ready, TrialError, clone, pin_to};
-use crate::link::{AckGenerator, AckedFlow, Link};
+use super::worker::{PATIENCE, Published, Ready, TrialError, pin_to};
+use crate::link::{AckGenerator, Link, NotedFlow};
 use crate::meter::Burner;
 use crate::path::{self, SendSetup};
 use crate::tls::TlsKeying;
 use crate::workload::Pacer;
 use zc_kernel::tcp::Unconnected;
-use zc_run::{Error, FixedParams, Result, SendCounts, Usage};
+use zc_run::{Error, FixedParams, RecvCounts, Result, SendCounts, Usage};
 
 /// Configuration of a flow's sender.
 #[derive(Debug, Clone, Copy)]
@@ -94,10 +98,10 @@ impl Target {
     }
 }
 
-/// A sender that is ready, and its flow in the ACK generator where that receives the bytes.
+/// A sender that is ready, and its flow on the link `null` where that takes the bytes.
 pub(super) struct SenderReady {
     pub(super) ready: Ready,
-    pub(super) acked: Option<AckedFlow>,
+    pub(super) noted: Option<NotedFlow>,
 }
 
 /// Input of a sender thread.
@@ -107,6 +111,15 @@ pub(super) struct Sending<'a> {
     pub(super) link: &'a dyn Link,
     pub(super) send_config: SendConfig,
     pub(super) to: &'a Target,
+    /// The receiver of datagrams, where it is a thread of this process.
+    pub(super) receiver: Option<&'a DatagramReceiver>,
+}
+
+/// What a sender of datagrams can learn from their receiver only.
+#[derive(Clone)]
+pub(super) struct DatagramReceiver {
+    pub(super) counts: Arc<Counting<RecvCounts>>,
+    pub(super) has_ended: Arc<AtomicBool>,
 }
 
 /// Sends pieces until `stop`, at the configured number of bytes, or at an error; then drains. Its
@@ -120,20 +133,24 @@ pub(super) fn send(
     counts: &Counting<SendCounts>,
     used: &Published<Option<Usage>>,
 ) -> std::result::Result<(), TrialError> {
-    let &Sending { index, config, link, send_config, to } = what;
+    let &Sending { index, config, link, send_config, to, receiver } = what;
     let CellConfig { cell, fixed, setup, burner, .. } = config;
     pin_to(&config.sender_cpus())?;
     link.enter_sender()?;
-    let (socket, acked) = connect(to, fixed, send_config.ack_generator(link))?;
-    connected.set(socket.local_addr().ok());
+    let generator = send_config.ack_generator(link);
+    let (socket, noted) = match config.datagrams {
+        None => connect(to, fixed, generator)?,
+        Some(_) => connect_datagrams(to, fixed, generator)?,
+    };
+    connected.set(socket.local_address());
     let session = send_config.keying.map(|keying| keying.session(index));
     let keyed = SendSetup { session, ..setup.clone() };
     let mut sender =
         path::open_sender(config.send, &socket, &keyed).map_err(TrialError::CannotRun)?;
-    let at_work = Ready { tid: zc_kernel::sched::gettid(), socket: clone(&socket)? };
-    let _ = ready.send(SenderReady { ready: at_work, acked });
+    let at_work = Ready { tid: zc_kernel::sched::gettid(), socket: socket.duplicate()? };
+    let _ = ready.send(SenderReady { ready: at_work, noted });
     // All flows wait for their answers together: a thousand round trips would take long.
-    await_answer(&socket, to)?;
+    socket.stream().map_or(Ok(()), |stream| await_answer(stream, to))?;
     // Opening a path may take longer than a real-time thread may work at a time.
     send_config.priority.take()?;
     let Ok(begin_ns) = begin.recv() else {
@@ -143,9 +160,9 @@ pub(super) fn send(
         (send_config.bursts, send_config.bursts.first_due_ns(begin_ns, index));
     let mut pacer = Pacer::new(bursts.rate_bytes_per_s(), bursts.period_ns(), first_due_ns);
     let mut own_burner = cell.burn_units_per_mb.map(Burner::new);
-    let burned = match (burner, cell.burn_softirq_ns_per_mb) {
-        (Some(burner), Some(ns_per_mb)) if send_config.burns() => {
-            let burned = burner.burn(&socket, ns_per_mb);
+    let burned = match (burner, cell.burn_softirq_ns_per_mb, socket.stream()) {
+        (Some(burner), Some(ns_per_mb), Some(stream)) if send_config.burns() => {
+            let burned = burner.burn(stream, ns_per_mb);
             Some(burned.map_err(|error| Error::os("burn CPU time in softirqs", error))?)
         }
         _ => None,
@@ -182,15 +199,22 @@ pub(super) fn send(
             sender.send(piece)?;
         }
         counts.set(sender.counts());
+        if let Some(receiver) = receiver.filter(|_| send_config.checksum) {
+            datagrams::await_arrival(sender.counts(), &receiver.counts)?;
+        }
     }
-    EFFECTS.iter().try_for_each(|effect| effect.before_drain(&socket, fixed))?;
+    EFFECTS.iter().try_for_each(|effect| effect.before_drain(socket.as_fd(), fixed))?;
     sender.drain()?;
     counts.set(sender.counts());
     used.set(since_begin.and_then(|since| since.usage()));
-    if !to.stays_open {
-        socket
+    match &socket {
+        Connection::Stream(stream) if !to.stays_open => stream
             .shutdown(Shutdown::Write)
-            .map_err(|error| Error::os("close a flow for sending", error))?;
+            .map_err(|error| Error::os("close a flow for sending", error))?,
+        Connection::Stream(_) => {}
+        Connection::Datagrams(socket) => {
+            receiver.map_or(Ok(()), |receiver| datagrams::end(socket, &receiver.has_ended))?;
+        }
     }
     Ok(())
 }
@@ -213,18 +237,31 @@ fn connect(
     to: &Target,
     fixed: &FixedParams,
     ack_generator: Option<&AckGenerator>,
-) -> Result<(TcpStream, Option<AckedFlow>)> {
+) -> Result<(Connection, Option<NotedFlow>)> {
     let failed = |error| Error::os(format!("connect a flow to {}", to.address), error);
     let socket = Unconnected::bind_towards(to.address).map_err(failed)?;
-    let acked = ack_generator.map(|generator| generator.expect(socket.port()));
+    let noted = ack_generator.map(|generator| generator.expect(socket.port()));
     EFFECTS.iter().try_for_each(|effect| effect.before_connect(&socket, fixed))?;
     let mut socket = socket.connect(to.address, PATIENCE).map_err(failed)?;
-    EFFECTS.iter().try_for_each(|effect| effect.connected(&socket, fixed))?;
+    EFFECTS.iter().try_for_each(|effect| effect.connected(socket.as_fd(), fixed))?;
     socket
         .write_all(&to.greeting)
         .map_err(|error| Error::os("send the greeting of a flow", error))?;
     factor::set_tcp_options(&socket, fixed)?;
-    Ok((socket, acked))
+    Ok((Connection::Stream(socket), noted))
+}
+
+fn connect_datagrams(
+    to: &Target,
+    fixed: &FixedParams,
+    ack_generator: Option<&AckGenerator>,
+) -> Result<(Connection, Option<NotedFlow>)> {
+    let socket = datagrams::bind_towards(to.address)?;
+    datagrams::connect(&socket, to.address)?;
+    EFFECTS.iter().try_for_each(|effect| effect.connected(socket.as_fd(), fixed))?;
+    let socket = Connection::Datagrams(socket);
+    let port = socket.local_address().map_or(0, |address| address.port());
+    Ok((socket, ack_generator.map(|generator| generator.expect_datagrams(port))))
 }
 
 #[cfg(test)]

@@ -7,15 +7,15 @@
 //! parameters, so a trial whose sockets use others does not run.
 
 use std::collections::BTreeSet;
-use std::net::TcpStream;
 
+use super::connection::Connection;
 use zc_kernel::tcp;
 use zc_run::units::size_text;
 use zc_run::{FixedParams, SocketFacts, Unavailable};
 
 /// Current parameters of the flows' sockets: of all `senders`, and of the first one's `receiver`,
 /// where it is on this machine. `None` where the kernel does not say.
-pub(super) fn facts(senders: &[&TcpStream], receiver: Option<&TcpStream>) -> Option<SocketFacts> {
+pub(super) fn facts(senders: &[&Connection], receiver: Option<&Connection>) -> Option<SocketFacts> {
     let first = senders.first()?;
     let names = senders.iter().map(|socket| tcp::congestion(socket).ok());
     let names: BTreeSet<String> = names.collect::<Option<_>>()?;

@@ -3,12 +3,12 @@
 //! thread does not.
 
 use std::io;
-use std::net::{Shutdown, TcpStream};
 use std::sync::mpsc::{Receiver as Inbox, RecvTimeoutError, Sender as Outbox, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use super::connection::Connection;
 use super::counting::{Counting, Counts};
 use crate::meter::cannot_pin;
 use zc_kernel::clock::{monotonic_ns, sleep_until};
@@ -74,7 +74,7 @@ pub(super) struct Worker<C> {
     pub(super) done: Inbox<std::result::Result<C, TrialError>>,
     pub(super) counts: Arc<Counting<C>>,
     pub(super) tid: i32,
-    pub(super) socket: TcpStream,
+    pub(super) socket: Connection,
 }
 
 impl<C> Worker<C> {
@@ -88,7 +88,7 @@ impl<C> Worker<C> {
         if self.has_ended() {
             return;
         }
-        match self.socket.shutdown(Shutdown::Both) {
+        match self.socket.shut_down() {
             Err(error) if error.kind() != io::ErrorKind::NotConnected => self.thread = None,
             Ok(()) | Err(_) => {}
         }
@@ -105,14 +105,14 @@ impl<C> Worker<C> {
 /// Sent by a thread when it is ready.
 pub(super) struct Ready {
     pub(super) tid: i32,
-    pub(super) socket: TcpStream,
+    pub(super) socket: Connection,
 }
 
 /// A thread that has started and is not ready yet.
 pub(super) struct StartingWorker<C> {
     thread: JoinHandle<()>,
     pub(super) done: Inbox<std::result::Result<C, TrialError>>,
-    counts: Arc<Counting<C>>,
+    pub(super) counts: Arc<Counting<C>>,
 }
 
 impl<C> StartingWorker<C> {
@@ -209,8 +209,4 @@ pub(super) fn pin_to(cpus: &[usize]) -> Result<()> {
     })?;
     // The default slack of 50 us would be a good part of a burst's period.
     zc_kernel::sched::set_timer_slack(1).map_err(|error| Error::os("set the timer slack", error))
-}
-
-pub(super) fn clone(socket: &TcpStream) -> Result<TcpStream> {
-    socket.try_clone().map_err(|error| Error::os("duplicate a socket", error))
 }

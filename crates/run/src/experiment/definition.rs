@@ -59,6 +59,8 @@ pub enum Tables {
     Components,
     /// No table; what TLS costs, and what the kernel's TLS saves, as a conclusion.
     Encryption,
+    /// What was lost, and what a byte sent and a byte delivered cost.
+    Datagrams,
 }
 
 /// A clause of a conclusion: what a factor does to the cost of each column.

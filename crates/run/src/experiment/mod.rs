@@ -27,6 +27,8 @@ mod server;
 mod sizes;
 mod sockbuf;
 mod tls;
+mod udp;
+mod udp_receive;
 
 pub use definition::{Clause, Definition, NoPlan, Tables};
 
@@ -62,6 +64,8 @@ experiments! {
     Paths = paths,
     Receive = receive,
     Tls = tls,
+    Udp = udp,
+    UdpReceive = udp_receive,
     Sizes = sizes,
     Offloads = offloads,
     Cork = cork,

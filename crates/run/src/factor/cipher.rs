@@ -23,12 +23,6 @@ impl Cipher {
     /// The cipher of paths that encrypt, where nothing else is asked for: the one that every
     /// implementation of TLS 1.3 has (RFC 8446, section 9.1).
     pub const DEFAULT: Self = Self::Aes128Gcm;
-
-    /// Whether a cell with this level can have this transfer: paths that encrypt have a cipher, and
-    /// others have none.
-    pub fn suits(self, transfer: Transfer) -> bool {
-        (self != Self::Clear) == transfer.encrypts()
-    }
 }
 
 pub(super) struct CipherFactor;
@@ -54,6 +48,11 @@ impl Definition for CipherFactor {
 
     fn default(&self) -> Value {
         Value::Name(Cipher::DEFAULT.to_string())
+    }
+
+    /// Paths that encrypt have a cipher, and others have none.
+    fn suits(&self, level: &Value, transfer: Transfer) -> bool {
+        (level.name() != Some(Cipher::Clear)) == transfer.encrypts()
     }
 
     fn option(&self) -> Option<FactorOption> {

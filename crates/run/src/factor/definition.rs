@@ -4,7 +4,7 @@
 //! [`FixedParams`]: their member `more` keeps its levels under its name.
 
 use super::value::Value;
-use crate::{Cell, FixedParams, Header, Levels, LinkFacts, Result};
+use crate::{Cell, FixedParams, Header, Levels, LinkFacts, Result, Transfer};
 
 /// Everything about one factor that the saved run, plans, the command line, comparisons and the
 /// documentation need.
@@ -50,6 +50,11 @@ pub trait Definition: Sync {
     /// Sets a level in a cell.
     fn put(&self, level: &Value, cell: &mut Cell) {
         cell.levels.more.insert(self.name(), level.clone());
+    }
+
+    /// Whether a cell with this level can have this transfer: a plan leaves out those that cannot.
+    fn suits(&self, _level: &Value, _transfer: Transfer) -> bool {
+        true
     }
 
     /// Replaces what the plan holds fixed by the cell's own level, if it has one.

@@ -10,11 +10,10 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::cipher::Cipher;
 use super::registry::Factor;
 use super::value::Value;
 use crate::nearest::unknown;
-use crate::{Cell, FixedParams, LinkFacts, Result};
+use crate::{Cell, FixedParams, LinkFacts, Result, Transfer};
 
 /// A factor and one of its values.
 #[derive(Debug, Clone, PartialEq)]
@@ -56,9 +55,9 @@ impl Level {
         Self { factor, value: factor.definition().value_for(cell, &fixed.at(&cell.levels), link) }
     }
 
-    /// The cipher, if it is a level of that factor.
-    pub fn cipher(&self) -> Option<Cipher> {
-        (self.factor == Factor::Cipher).then(|| self.value.name()).flatten()
+    /// Whether a cell with this level can have this transfer.
+    pub fn suits(&self, transfer: Transfer) -> bool {
+        self.factor.definition().suits(&self.value, transfer)
     }
 
     /// Sets this level in a cell.

@@ -13,6 +13,7 @@
 mod align;
 mod cipher;
 mod congestion;
+mod datagram;
 mod definition;
 mod flows;
 mod level;
@@ -28,6 +29,7 @@ mod record;
 mod recv;
 mod recv_buffer;
 mod registry;
+mod segments;
 mod send;
 mod sockbuf;
 mod state;

@@ -7,10 +7,10 @@ use super::recv_buffer::RecvBufferFactor;
 use super::value::Value;
 use crate::names::names;
 use crate::nearest::unknown;
-use crate::{Cell, FixedParams, Levels, LinkFacts, Result, Transfer};
+use crate::{Cell, FixedParams, Form, Levels, LinkFacts, Result, Transfer};
 
 names! {
-    /// One way of getting bytes out of a TCP socket.
+    /// One way of getting bytes out of a socket.
     RecvPath, "receive path", {
         /// `recv(2)` into a buffer.
         Recv = "recv",
@@ -29,6 +29,14 @@ names! {
         TlsRecv = "tls-recv",
         /// `recv(2)` from a socket whose kernel decrypts (kTLS).
         KtlsRecv = "ktls-recv",
+        /// A `recvmsg(2)` for each UDP datagram.
+        UdpRecvmsg = "udp-recvmsg",
+        /// A `recvmmsg(2)` for several datagrams.
+        UdpRecvmmsg = "udp-recvmmsg",
+        /// A `recvmsg(2)` for several datagrams, which the kernel has joined (`UDP_GRO`).
+        UdpGro = "udp-gro",
+        /// The same, each decrypted in user space.
+        QuicRecv = "quic-recv",
     }
 }
 
@@ -38,9 +46,24 @@ impl RecvPath {
         self == Self::RecvTrunc
     }
 
+    /// The form of what it reads.
+    pub fn form(self) -> Form {
+        match self {
+            Self::Recv
+            | Self::RecvTrunc
+            | Self::Splice
+            | Self::ZerocopyReceive
+            | Self::UringRecv
+            | Self::UringMultishot => Form::Stream,
+            Self::TlsRecv | Self::KtlsRecv => Form::Records,
+            Self::UdpRecvmsg | Self::UdpRecvmmsg | Self::UdpGro => Form::Datagrams,
+            Self::QuicRecv => Form::SealedDatagrams,
+        }
+    }
+
     /// Whether it decrypts what it receives.
     pub fn decrypts(self) -> bool {
-        matches!(self, Self::TlsRecv | Self::KtlsRecv)
+        self.form().is_encrypted()
     }
 
     /// Whether it maps the pages that payload arrived in, so that a share of mapped bytes

@@ -51,6 +51,8 @@ factors! {
     Cipher = super::cipher::CipherFactor,
     Record = super::record::RecordFactor,
     TlsVersion = super::tls_version::TlsVersionFactor,
+    Datagram = super::datagram::DatagramFactor,
+    Segments = super::segments::SegmentsFactor,
 }
 
 impl Factor {

@@ -5,10 +5,10 @@ use super::definition::{Definition, Difference, FactorOption, Side};
 use super::value::Value;
 use crate::names::names;
 use crate::nearest::unknown;
-use crate::{Cell, FixedParams, Levels, LinkFacts, Result, Transfer};
+use crate::{Cell, FixedParams, Form, Levels, LinkFacts, Result, Transfer};
 
 names! {
-    /// One way of getting the bytes of files into a TCP socket. docs/paths/ has a page for each.
+    /// One way of getting the bytes of files into a socket. docs/paths/ has a page for each.
     SendPath, "send path", {
         /// `read(2)` into a buffer, `write(2)` out of it.
         ReadWrite = "read+write",
@@ -45,29 +45,64 @@ names! {
         /// `sendfile(2)` to a socket whose network card encrypts, out of the page cache
         /// (`TLS_TX_ZEROCOPY_RO`).
         KtlsSendfileZc = "ktls-sendfile-zc",
+        /// `read(2)` into a buffer, a `send(2)` for each UDP datagram of it.
+        UdpSend = "udp-send",
+        /// The same with a `sendmmsg(2)` for several datagrams.
+        UdpSendmmsg = "udp-sendmmsg",
+        /// The same with a `send(2)` for several datagrams, which the kernel cuts (`UDP_SEGMENT`).
+        UdpGso = "udp-gso",
+        /// A `send(2)` with `MSG_ZEROCOPY` for each datagram, from a resident copy of the file set.
+        UdpZerocopy = "udp-zerocopy",
+        /// The same for several datagrams, which the kernel cuts (`UDP_SEGMENT`).
+        UdpGsoZerocopy = "udp-gso-zerocopy",
+        /// Datagrams as QUIC has them: each is encrypted in user space, and the kernel cuts what
+        /// one `send(2)` gives it (`UDP_SEGMENT`).
+        QuicLike = "quic-like",
     }
 }
 
 impl SendPath {
-    /// Whether what it puts on the socket is encrypted.
-    pub fn encrypts(self) -> bool {
-        matches!(
-            self,
+    /// The form in which its payload travels.
+    pub fn form(self) -> Form {
+        match self {
+            Self::ReadWrite
+            | Self::ReadSend
+            | Self::MmapWrite
+            | Self::Sendfile
+            | Self::Splice
+            | Self::Vmsplice
+            | Self::MsgZerocopy
+            | Self::MsgZerocopyMmap
+            | Self::UringSend
+            | Self::UringSendZc
+            | Self::UringSendZcFixed
+            | Self::UringSplice => Form::Stream,
             Self::TlsWrite
-                | Self::KtlsWrite
-                | Self::KtlsSendfile
-                | Self::KtlsSplice
-                | Self::KtlsSendfileZc
-        )
+            | Self::KtlsWrite
+            | Self::KtlsSendfile
+            | Self::KtlsSplice
+            | Self::KtlsSendfileZc => Form::Records,
+            Self::UdpSend
+            | Self::UdpSendmmsg
+            | Self::UdpGso
+            | Self::UdpZerocopy
+            | Self::UdpGsoZerocopy => Form::Datagrams,
+            Self::QuicLike => Form::SealedDatagrams,
+        }
     }
 
-    /// The paths whose bytes travel in the clear.
+    /// Whether one call of it takes several datagrams.
+    pub fn joins_datagrams(self) -> bool {
+        self.form().is_datagrams() && !matches!(self, Self::UdpSend | Self::UdpZerocopy)
+    }
+
+    /// The paths of streams in the clear.
     pub fn in_the_clear() -> impl Iterator<Item = Self> {
-        Self::ALL.iter().copied().filter(|path| !path.encrypts())
+        Self::ALL.iter().copied().filter(|path| path.form() == Form::Stream)
     }
 }
 
-/// The word for all paths in the clear in a plan.
+/// The word for all paths of streams in the clear in a plan.
 const ALL: &str = "all";
 
 pub(super) struct SendFactor;
@@ -78,7 +113,7 @@ impl Definition for SendFactor {
     }
 
     fn levels(&self) -> &'static str {
-        "names of send paths; `\"all\"` is every one that sends in the clear"
+        "names of send paths; `\"all\"` is every one that sends a stream in the clear"
     }
 
     fn examples(&self) -> &'static [&'static str] {

@@ -54,7 +54,7 @@ impl Value {
     }
 
     /// The number, if it is one.
-    pub(super) fn number<T: TryFrom<u64>>(&self) -> Option<T> {
+    pub(crate) fn number<T: TryFrom<u64>>(&self) -> Option<T> {
         match self {
             Self::Number(number) => T::try_from(*number).ok(),
             _ => None,

@@ -154,6 +154,7 @@ fn slot() -> impl Strategy<Value = Slot> {
                     whole_bytes,
                     whole_completions: whole_bytes / 2,
                     whole_copied: whole_bytes / 4,
+                    whole_lost_bytes: (whole_bytes % 7 == 0).then_some(whole_bytes / 7),
                     fragments: (whole_bytes % 3 == 0)
                         .then_some(FragmentCounts { packets: whole_bytes, fragments: 7 }),
                     whole_sender_usage,

@@ -30,7 +30,7 @@ fn what_is_encrypted_is_proven_paid_for_and_shown_beside_what_is_in_the_clear() 
     );
     for cell in cells {
         let Transfer::Paths { send, recv } = cell.transfer else { panic!("{cell:?}") };
-        assert_eq!(send.encrypts(), recv == RecvPath::TlsRecv, "{cell:?}");
+        assert_eq!(send.form().is_encrypted(), recv == RecvPath::TlsRecv, "{cell:?}");
     }
     for slot in run.blocks.iter().flat_map(|block| &block.slots) {
         let Slot::Trial(trial) = slot else { continue };

@@ -45,14 +45,27 @@ pub struct AckGenerator {
     thread: Option<JoinHandle<()>>,
 }
 
-/// A connection that the ACK generator answers.
+/// A flow whose packets the null link notes.
 #[derive(Debug)]
-pub struct AckedFlow {
+pub struct NotedFlow {
     egress: Arc<Egress>,
     port: u16,
-    /// Connections that had this port before.
-    before: u64,
-    state: Arc<State>,
+    kind: Noting,
+}
+
+#[derive(Debug)]
+enum Noting {
+    /// A connection, which the ACK generator answers.
+    Stream {
+        /// Connections that had this port before.
+        before: u64,
+        state: Arc<State>,
+    },
+    /// Datagrams, which nobody answers.
+    Datagrams {
+        /// What the port's cell held before.
+        before: NotedCounts,
+    },
 }
 
 /// Shared with the thread, for one connection.
@@ -60,7 +73,7 @@ pub struct AckedFlow {
 struct State {
     acked: AtomicU64,
     ended: AtomicBool,
-    /// The [`AckedFlow`] was dropped.
+    /// The [`NotedFlow`] was dropped.
     given_up: AtomicBool,
     /// Number of answers that are still to be dropped (tests).
     to_lose: AtomicU32,
@@ -74,7 +87,7 @@ struct Order {
 
 /// Counters of one flow.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct AckCounts {
+pub struct NotedCounts {
     /// Payload bytes noted, in order.
     pub bytes: u64,
     /// Packets with payload; a GSO packet is one.
@@ -129,7 +142,7 @@ impl AckGenerator {
 
     /// Makes the ACK generator answer the next connection from `source_port`. Call it before the
     /// SYN is sent.
-    pub fn expect(&self, source_port: u16) -> AckedFlow {
+    pub fn expect(&self, source_port: u16) -> NotedFlow {
         let before = self.egress.cell(source_port).connections();
         let state = Arc::new(State::default());
         let order = Order { port: source_port, before, state: Arc::clone(&state) };
@@ -137,7 +150,16 @@ impl AckGenerator {
             // If the thread has died, the connection gets no answer and fails.
             let _ = orders.send(order);
         }
-        AckedFlow { egress: Arc::clone(&self.egress), port: source_port, before, state }
+        let kind = Noting::Stream { before, state };
+        NotedFlow { egress: Arc::clone(&self.egress), port: source_port, kind }
+    }
+
+    /// The flow of datagrams from `source_port`, none of which has been sent yet. They are noted and
+    /// not answered: the thread goes on sleeping.
+    pub fn expect_datagrams(&self, source_port: u16) -> NotedFlow {
+        let before = noted_in(self.egress.cell(source_port));
+        let kind = Noting::Datagrams { before };
+        NotedFlow { egress: Arc::clone(&self.egress), port: source_port, kind }
     }
 
     /// Whether the fragments of packets can be counted here.
@@ -173,38 +195,42 @@ impl Drop for AckGenerator {
     }
 }
 
-impl AckedFlow {
+impl NotedFlow {
     /// The flow's counters now.
-    pub fn counts(&self) -> AckCounts {
+    pub fn counts(&self) -> NotedCounts {
         let cell = self.egress.cell(self.port);
-        if cell.connections() == self.before {
-            return AckCounts::default();
+        let (before, state) = match &self.kind {
+            Noting::Stream { before, state } => (*before, state),
+            Noting::Datagrams { before } => return noted_in(cell).since(before),
+        };
+        if cell.connections() == before {
+            return NotedCounts::default();
         }
         // The end is read first, so that the counts read after it are final.
-        let ended = self.state.ended.load(Ordering::Acquire) && cell.closed();
+        let ended = state.ended.load(Ordering::Acquire) && cell.closed();
         let reset = cell.reset();
-        AckCounts {
-            bytes: cell.bytes(),
-            packets: cell.packets(),
-            acked_bytes: self.state.acked.load(Ordering::Acquire),
+        NotedCounts {
+            acked_bytes: state.acked.load(Ordering::Acquire),
             again_bytes: cell.again_bytes(),
             gaps: cell.gaps(),
-            counted: FragmentCounts { packets: cell.counted(), fragments: cell.fragments() },
             repeats: cell.repeats() + u64::from(cell.syns().saturating_sub(1)),
             ended,
             reset,
+            ..noted_in(cell)
         }
     }
 
     /// Lets the next `answers` of the far end get lost, as they do when a queue is full: for tests
     /// of what then happens.
     pub fn lose(&self, answers: u32) {
-        self.state.to_lose.store(answers, Ordering::Release);
+        if let Noting::Stream { state, .. } = &self.kind {
+            state.to_lose.store(answers, Ordering::Release);
+        }
     }
 
     /// Waits until the connection has ended on both sides, or for at most `patience`. Returns the
     /// last counts.
-    pub fn wait_for_end(&self, patience: Duration) -> AckCounts {
+    pub fn wait_for_end(&self, patience: Duration) -> NotedCounts {
         let until_ns =
             monotonic_ns().saturating_add(u64::try_from(patience.as_nanos()).unwrap_or(u64::MAX));
         loop {
@@ -217,9 +243,40 @@ impl AckedFlow {
     }
 }
 
-impl Drop for AckedFlow {
+impl Drop for NotedFlow {
     fn drop(&mut self) {
-        self.state.given_up.store(true, Ordering::Release);
+        if let Noting::Stream { state, .. } = &self.kind {
+            state.given_up.store(true, Ordering::Release);
+        }
+    }
+}
+
+/// What a cell holds of packets.
+fn noted_in(cell: &Cell) -> NotedCounts {
+    NotedCounts {
+        bytes: cell.bytes(),
+        packets: cell.packets(),
+        counted: FragmentCounts { packets: cell.counted(), fragments: cell.fragments() },
+        ..NotedCounts::default()
+    }
+}
+
+impl NotedCounts {
+    /// Those of datagrams, which arrive in the moment in which they are noted.
+    fn since(&self, before: &Self) -> Self {
+        let bytes = self.bytes.wrapping_sub(before.bytes);
+        let counted = FragmentCounts {
+            packets: self.counted.packets.wrapping_sub(before.counted.packets),
+            fragments: self.counted.fragments.wrapping_sub(before.counted.fragments),
+        };
+        Self {
+            bytes,
+            acked_bytes: bytes,
+            packets: self.packets.wrapping_sub(before.packets),
+            counted,
+            ended: true,
+            ..Self::default()
+        }
     }
 }
 

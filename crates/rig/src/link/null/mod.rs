@@ -30,7 +30,7 @@ use super::veth::{Card, RECEIVER, SENDER, Veth};
 use ack_generator::FrameAddresses;
 use zc_run::{LinkCounters, LinkFacts, LinkKind, LinkOptions, Result, Unavailable, Warning};
 
-pub use ack_generator::{AckCounts, AckGenerator, AckedFlow};
+pub use ack_generator::{AckGenerator, NotedCounts, NotedFlow};
 
 /// Time allowed to the ACK generator in the check. It answers in microseconds.
 const PATIENCE: Duration = Duration::from_secs(5);

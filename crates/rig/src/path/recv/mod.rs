@@ -2,6 +2,7 @@
 
 mod definition;
 mod ktls_recv;
+mod quic_recv;
 mod receiver;
 mod recv_copy;
 mod recv_trunc;
@@ -9,6 +10,8 @@ mod setup;
 mod socket_reader;
 mod splice;
 mod tls_recv;
+mod udp_joined;
+mod udp_recvmmsg;
 mod uring_multishot;
 mod uring_recv;
 mod zerocopy_receive;
@@ -35,6 +38,10 @@ fn definition(path: RecvPath) -> Definition {
         RecvPath::UringMultishot => uring_multishot::PATH,
         RecvPath::TlsRecv => tls_recv::PATH,
         RecvPath::KtlsRecv => ktls_recv::PATH,
+        RecvPath::UdpRecvmsg => udp_joined::ONE_PATH,
+        RecvPath::UdpRecvmmsg => udp_recvmmsg::PATH,
+        RecvPath::UdpGro => udp_joined::JOINED_PATH,
+        RecvPath::QuicRecv => quic_recv::PATH,
     }
 }
 

@@ -1,10 +1,12 @@
 //! The send paths, one to a file, and the table of them.
 
+mod datagrams;
 mod definition;
 mod ktls;
 mod mmap_write;
 mod msg_zerocopy;
 mod msg_zerocopy_mmap;
+mod quic_like;
 mod read_send;
 mod read_write;
 mod sender;
@@ -13,6 +15,8 @@ mod setup;
 mod socket_writer;
 mod splice;
 mod tls_write;
+mod udp_copied;
+mod udp_zerocopy;
 mod uring_error;
 mod uring_send;
 mod uring_send_zc;
@@ -51,6 +55,12 @@ fn definition(path: SendPath) -> Definition {
         SendPath::KtlsSendfile => ktls::SENDFILE_PATH,
         SendPath::KtlsSplice => ktls::SPLICE_PATH,
         SendPath::KtlsSendfileZc => ktls::SENDFILE_ZC_PATH,
+        SendPath::UdpSend => udp_copied::SEND_PATH,
+        SendPath::UdpSendmmsg => udp_copied::SENDMMSG_PATH,
+        SendPath::UdpGso => udp_copied::GSO_PATH,
+        SendPath::UdpZerocopy => udp_zerocopy::PATH,
+        SendPath::UdpGsoZerocopy => udp_zerocopy::GSO_PATH,
+        SendPath::QuicLike => quic_like::PATH,
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::path::resident::Resident;
 use crate::tls::TlsSession;
 use crate::workload::FileSet;
-use zc_run::{Align, CopyPages, Unavailable};
+use zc_run::{Align, CopyPages, Datagrams, Unavailable};
 
 /// The arguments of every send path.
 #[derive(Debug, Clone)]
@@ -32,6 +32,8 @@ pub struct SendSetup {
     pub cpu: Option<usize>,
     /// Keys of the connection, for paths that encrypt.
     pub session: Option<TlsSession>,
+    /// Size and number of datagrams, for paths that send some.
+    pub datagrams: Datagrams,
 }
 
 impl SendSetup {
@@ -58,6 +60,7 @@ impl SendSetup {
             pages: CopyPages::Scattered,
             cpu: None,
             session: None,
+            datagrams: Datagrams::default(),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Shared by all send paths: holds a handle of the socket, sends a piece call by call, counts, and
 //! explains errors.
 
-use std::io;
+use std::io::{self, IoSliceMut};
 use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -141,6 +141,32 @@ pub(super) fn calls_of(piece: Piece, call_bytes: Option<usize>) -> impl Iterator
 /// the file ends.
 pub(super) fn read(source: &SourceFile, into: &mut [u8], offset: u64) -> Result<usize> {
     match rustix::io::retry_on_intr(|| rustix::io::pread(&source.file, &mut *into, offset)) {
+        Ok(0) => Err(source.became_shorter()),
+        Ok(len) => Ok(len),
+        Err(error) => Err(source.unreadable(error)),
+    }
+}
+
+/// preadv(2) of `len` bytes into `parts`, one after the other. Returns the number of bytes read, at
+/// least one; fewer if the file ends.
+pub(super) fn read_parts<'a>(
+    source: &SourceFile,
+    parts: impl Iterator<Item = &'a mut [u8]>,
+    len: usize,
+    offset: u64,
+) -> Result<usize> {
+    let mut left = len;
+    let mut wanted = Vec::new();
+    for part in parts {
+        let most = left.min(part.len());
+        if most == 0 {
+            break;
+        }
+        wanted.push(IoSliceMut::new(&mut part[..most]));
+        left -= most;
+    }
+    let read = || rustix::io::preadv(&source.file, &mut wanted, offset);
+    match rustix::io::retry_on_intr(read) {
         Ok(0) => Err(source.became_shorter()),
         Ok(len) => Ok(len),
         Err(error) => Err(source.unreadable(error)),

@@ -280,7 +280,7 @@ fn a_slow_reader_and_a_small_send_buffer_change_no_byte() {
     let lens = [1, 70_000, 150_000];
     for path in paths() {
         let setup = setup_of(files_of(&lens), 65_536);
-        let recv = Transfer::Paths { send: path, recv: RecvPath::Recv }.keyed().receiver();
+        let recv = Transfer::Paths { send: path, recv: RecvPath::Recv }.paired().receiver();
         let (one, other) = pair();
         zc_kernel::tcp::set_sndbuf(&one, 4_096).unwrap();
         zc_kernel::tcp::set_rcvbuf(&other, 65_536).unwrap();

@@ -3,14 +3,13 @@
 //! (A library with the usual interface, a write(2) of plain bytes, copies once more, or encrypts
 //! into another buffer.)
 
-use std::io::IoSliceMut;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
 use super::definition::Definition;
 use super::sender::Sender;
 use super::setup::SendSetup;
-use super::socket_writer::{Buffer, SocketWriter, broken};
+use super::socket_writer::{Buffer, SocketWriter, broken, read_parts};
 use crate::tls::{Layout, Sealer};
 use crate::workload::{FileSet, Piece, SourceFile};
 use zc_kernel::tcp;
@@ -60,22 +59,11 @@ impl TlsWrite {
     fn fill(&mut self, source: &SourceFile, len: usize, offset: u64) -> Result<usize> {
         let Self { layout, payload_bytes, buffer, .. } = self;
         let records = buffer.first(usize::MAX).chunks_mut(*payload_bytes + layout.overhead());
-        let mut left = len;
-        let mut payloads: Vec<IoSliceMut<'_>> = Vec::with_capacity(len.div_ceil(*payload_bytes));
-        for record in records {
-            let part = left.min(*payload_bytes);
-            if part == 0 {
-                break;
-            }
-            payloads.push(IoSliceMut::new(&mut record[layout.before()..][..part]));
-            left -= part;
-        }
-        let read = || rustix::io::preadv(&source.file, &mut payloads, offset);
-        match rustix::io::retry_on_intr(read) {
-            Ok(0) => Err(source.became_shorter()),
-            Ok(len) => Ok(len),
-            Err(error) => Err(source.unreadable(error)),
-        }
+        let payloads = records.map(|record| {
+            let most = record.len() - layout.overhead();
+            &mut record[layout.before()..][..most]
+        });
+        read_parts(source, payloads, len, offset)
     }
 
     /// Encrypts the records that hold `payload` bytes. Returns how many bytes they have.

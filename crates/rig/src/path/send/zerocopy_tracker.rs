@@ -165,10 +165,9 @@ impl ZeroCopyTracker {
         Ok(())
     }
 
-    /// Whether the peer has acknowledged bytes since the last call.
-    fn has_taken_more(&mut self) -> Result<bool> {
-        let advanced = self.acknowledged.advanced(&self.out.socket);
-        advanced.map_err(|error| Error::os("read TCP_INFO of a flow", error))
+    /// Whether the peer has acknowledged bytes since the last call. Datagrams are not acknowledged.
+    fn has_taken_more(&mut self) -> bool {
+        self.acknowledged.advanced(&self.out.socket).unwrap_or(false)
     }
 
     /// Waits for the completions of all sends.
@@ -176,7 +175,7 @@ impl ZeroCopyTracker {
         self.look()?;
         let mut until_ns = monotonic_ns().saturating_add(self.patience_ns);
         while self.outstanding() > 0 {
-            if self.wait(until_ns)? || (monotonic_ns() >= until_ns && self.has_taken_more()?) {
+            if self.wait(until_ns)? || (monotonic_ns() >= until_ns && self.has_taken_more()) {
                 until_ns = monotonic_ns().saturating_add(self.patience_ns);
             } else if monotonic_ns() >= until_ns {
                 return Err(Error::failed(

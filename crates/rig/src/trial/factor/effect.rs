@@ -1,6 +1,6 @@
 //! The hooks by which a factor changes a trial.
 
-use std::net::TcpStream;
+use std::os::fd::BorrowedFd;
 
 use crate::path::SendSetup;
 use zc_kernel::tcp::Unconnected;
@@ -29,7 +29,7 @@ pub(crate) trait Effect: Sync {
     ///
     /// # Errors
     /// The kernel refuses.
-    fn connected(&self, _socket: &TcpStream, _fixed: &FixedParams) -> Result<()> {
+    fn connected(&self, _socket: BorrowedFd<'_>, _fixed: &FixedParams) -> Result<()> {
         Ok(())
     }
 
@@ -37,7 +37,7 @@ pub(crate) trait Effect: Sync {
     ///
     /// # Errors
     /// The kernel refuses.
-    fn before_drain(&self, _socket: &TcpStream, _fixed: &FixedParams) -> Result<()> {
+    fn before_drain(&self, _socket: BorrowedFd<'_>, _fixed: &FixedParams) -> Result<()> {
         Ok(())
     }
 }

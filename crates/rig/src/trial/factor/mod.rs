@@ -16,7 +16,7 @@ mod sockbuf;
 mod tcp_options;
 
 pub(super) use effect::Effect;
-pub(super) use tcp_options::set_tcp_options;
+pub(super) use tcp_options::{option_of_streams, set_tcp_options};
 
 /// All effects; a trial calls a hook of each in this order.
 pub(super) const EFFECTS: [&dyn Effect; 7] = [

@@ -1,11 +1,11 @@
 //! `push`: MSG_MORE, and the final push of what MSG_MORE or TCP_CORK delayed. TCP_CORK and
 //! TCP_NODELAY are in the factor's definition.
 
-use std::net::TcpStream;
+use std::os::fd::BorrowedFd;
 
 use super::effect::Effect;
 use crate::path::SendSetup;
-use zc_run::{Cell, Error, FixedParams, Push as Level, Result};
+use zc_run::{Cell, Error, FixedParams, LinkKind, Push as Level, Result, Unavailable};
 
 pub(super) struct Push;
 
@@ -14,7 +14,13 @@ impl Effect for Push {
         setup.more = fixed.push == Level::More;
     }
 
-    fn before_drain(&self, socket: &TcpStream, fixed: &FixedParams) -> Result<()> {
+    fn refuse(&self, cell: &Cell, fixed: &FixedParams, _link: LinkKind) -> Option<Unavailable> {
+        (fixed.push == Level::More && cell.transfer.is_of_datagrams()).then(|| {
+            Unavailable::unsupported("MSG_MORE would join what this path sends as datagrams")
+        })
+    }
+
+    fn before_drain(&self, socket: BorrowedFd<'_>, fixed: &FixedParams) -> Result<()> {
         if matches!(fixed.push, Level::Cork | Level::More) {
             // Otherwise the last packet, if it is not full, leaves 200 ms later, and its completion
             // is as late.

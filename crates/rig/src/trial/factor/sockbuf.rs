@@ -1,7 +1,7 @@
 //! `sockbuf`: SO_SNDBUF of the sender. SO_RCVBUF is set on the listening socket
 //! (`trial::receiving`), so that the window scale of the connection fits it.
 
-use std::net::TcpStream;
+use std::os::fd::BorrowedFd;
 
 use super::effect::Effect;
 use zc_run::{Cell, Error, FixedParams, LinkKind, Result, Unavailable};
@@ -17,7 +17,7 @@ impl Effect for Sockbuf {
         })
     }
 
-    fn connected(&self, socket: &TcpStream, fixed: &FixedParams) -> Result<()> {
+    fn connected(&self, socket: BorrowedFd<'_>, fixed: &FixedParams) -> Result<()> {
         fixed.sndbuf_bytes.map_or(Ok(()), |bytes| {
             zc_kernel::tcp::set_sndbuf(socket, bytes)
                 .map_err(|error| Error::os("set SO_SNDBUF", error))

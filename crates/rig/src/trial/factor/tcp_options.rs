@@ -19,6 +19,12 @@ pub(crate) fn set_tcp_options(socket: &TcpStream, fixed: &FixedParams) -> Result
     Ok(())
 }
 
+/// The name of a TCP option that the factors' levels ask for, if there is one: datagrams have none.
+pub(crate) fn option_of_streams(fixed: &FixedParams) -> Option<&'static str> {
+    let options = Factor::ALL.iter().filter_map(|factor| factor.definition().tcp_option(fixed));
+    options.map(|option| option.name).next()
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::super::testing::fixed;

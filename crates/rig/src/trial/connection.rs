@@ -1,0 +1,62 @@
+//! The socket of one side of a flow: a connection of TCP, or a connected socket of UDP.
+
+use std::io;
+use std::net::{Shutdown, SocketAddr, TcpStream, UdpSocket};
+use std::os::fd::{AsFd, BorrowedFd};
+
+use zc_kernel::udp;
+use zc_run::{Error, Result};
+
+/// A connected socket.
+#[derive(Debug)]
+pub(super) enum Connection {
+    Stream(TcpStream),
+    Datagrams(UdpSocket),
+}
+
+impl Connection {
+    /// The connection, if it is a stream.
+    pub(super) fn stream(&self) -> Option<&TcpStream> {
+        match self {
+            Self::Stream(stream) => Some(stream),
+            Self::Datagrams(_) => None,
+        }
+    }
+
+    /// Its own address.
+    pub(super) fn local_address(&self) -> Option<SocketAddr> {
+        match self {
+            Self::Stream(stream) => stream.local_addr().ok(),
+            Self::Datagrams(socket) => socket.local_addr().ok(),
+        }
+    }
+
+    /// The same socket once more.
+    pub(super) fn duplicate(&self) -> Result<Self> {
+        let duplicate = match self {
+            Self::Stream(stream) => stream.try_clone().map(Self::Stream),
+            Self::Datagrams(socket) => socket.try_clone().map(Self::Datagrams),
+        };
+        duplicate.map_err(|error| Error::os("duplicate a socket", error))
+    }
+
+    /// Wakes who waits in a call on it, with an error or an end.
+    ///
+    /// # Errors
+    /// The kernel forbids it (a seccomp filter), or it is not connected.
+    pub(super) fn shut_down(&self) -> io::Result<()> {
+        match self {
+            Self::Stream(stream) => stream.shutdown(Shutdown::Both),
+            Self::Datagrams(socket) => udp::shut_down(socket),
+        }
+    }
+}
+
+impl AsFd for Connection {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Stream(stream) => stream.as_fd(),
+            Self::Datagrams(socket) => socket.as_fd(),
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! Flows of datagrams. Nothing says that one begins, that it has ended, or that something arrived:
+//! both sides are bound and connected to each other before the first datagram, the last ones are
+//! empty, and proofs, in which nothing may be lost, wait for what they have sent.
+
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use super::counting::Counting;
+use super::worker::{PATIENCE, Published};
+use crate::link::Link;
+use zc_kernel::tcp;
+use zc_run::{
+    Cell, Datagrams, Error, FixedParams, IpVersion, LinkFacts, LinkKind, RecvCounts, Result,
+    SendCounts, Unavailable,
+};
+
+/// The receive buffer that a receiver asks for: implementations of QUIC ask for several MB, as
+/// there is nothing else to keep a burst from being lost. The kernel gives at most
+/// net.core.rmem_max.
+const RCVBUF_BYTES: usize = 4 << 20;
+
+/// Pause between two of the empty datagrams that end a flow. Each but the last is lost, or is late.
+const PAUSE: Duration = Duration::from_micros(200);
+
+/// In a proof this many datagrams are under way at most: any receive buffer has room for them.
+const PROVEN_AT_ONCE: usize = 32;
+
+/// The piece after which a proof waits.
+pub(super) fn proven_at_once(datagrams: Datagrams) -> usize {
+    datagrams.payload_bytes.saturating_mul(PROVEN_AT_ONCE).min(64 << 10)
+}
+
+/// Binds a receiver's socket on its side of a link; the calling thread stays there.
+pub(super) fn bind_on(link: &dyn Link, rcvbuf_bytes: Option<usize>) -> Result<UdpSocket> {
+    link.enter_receiver()?;
+    let socket = bind((link.receiver_address(), 0).into())?;
+    tcp::set_rcvbuf(&socket, rcvbuf_bytes.unwrap_or(RCVBUF_BYTES))
+        .map_err(|error| Error::os("set SO_RCVBUF", error))?;
+    Ok(socket)
+}
+
+/// A sender's socket, on any port towards `to`.
+pub(super) fn bind_towards(to: SocketAddr) -> Result<UdpSocket> {
+    let any: IpAddr = match to {
+        SocketAddr::V4(_) => std::net::Ipv4Addr::UNSPECIFIED.into(),
+        SocketAddr::V6(_) => std::net::Ipv6Addr::UNSPECIFIED.into(),
+    };
+    bind((any, 0).into())
+}
+
+fn bind(at: SocketAddr) -> Result<UdpSocket> {
+    UdpSocket::bind(at).map_err(|error| Error::os("bind a socket for datagrams", error))
+}
+
+/// Connects a socket: it takes datagrams from nobody else from here on.
+pub(super) fn connect(socket: &UdpSocket, to: SocketAddr) -> Result<()> {
+    socket.connect(to).map_err(|error| Error::os(format!("connect datagrams to {to}"), error))
+}
+
+/// Connects a receiver's socket to the address that the sender publishes, and drops what others
+/// have sent to it before: over loopback every user of this machine can.
+///
+/// # Errors
+/// It publishes none in time.
+pub(super) fn await_sender(
+    socket: &UdpSocket,
+    sender: &Published<Option<SocketAddr>>,
+) -> Result<()> {
+    let until = Instant::now() + PATIENCE;
+    let sender = loop {
+        match sender.get() {
+            Some(address) => break address,
+            None if Instant::now() >= until => {
+                return Err(Error::failed("thread-stalled", "the sender did not begin in time"));
+            }
+            None => std::thread::sleep(Duration::from_micros(50)),
+        }
+    };
+    connect(socket, sender)?;
+    let dropped = socket.set_nonblocking(true).and_then(|()| {
+        let mut byte = [0];
+        while socket.recv(&mut byte).is_ok() {}
+        socket.set_nonblocking(false)
+    });
+    dropped.map_err(|error| Error::os("empty a socket for datagrams", error))
+}
+
+/// Ends a flow: sends empty datagrams until the receiver `has_ended`. One of them may be lost, as
+/// any datagram.
+///
+/// # Errors
+/// It does not end in time.
+pub(super) fn end(socket: &UdpSocket, has_ended: &AtomicBool) -> Result<()> {
+    let until = Instant::now() + PATIENCE;
+    while !has_ended.load(Ordering::Acquire) {
+        if Instant::now() >= until {
+            return Err(Error::failed("receiver-stalled", "the receiver of datagrams did not end"));
+        }
+        // An error says that the receiver is gone, or that nobody wants its result.
+        if socket.send(&[]).is_err() {
+            break;
+        }
+        std::thread::sleep(PAUSE);
+    }
+    Ok(())
+}
+
+/// Waits until as many bytes have arrived as were sent: in a proof nothing may be lost.
+///
+/// # Errors
+/// They do not arrive in time.
+pub(super) fn await_arrival(sent: SendCounts, arrived: &Counting<RecvCounts>) -> Result<()> {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        let bytes = arrived.get().bytes;
+        if bytes >= sent.bytes {
+            return Ok(());
+        }
+        if Instant::now() >= until {
+            let sent = sent.bytes;
+            return Err(Error::failed(
+                "bytes-lost",
+                format!("of {sent} bytes sent in datagrams {bytes} arrived"),
+            ));
+        }
+        std::thread::yield_now();
+    }
+}
+
+/// Why datagrams cannot be sent over a link, or not these; `None` if they can.
+pub(super) fn refuse(
+    datagrams: Datagrams,
+    cell: &Cell,
+    fixed: &FixedParams,
+    link: &LinkFacts,
+) -> Option<Unavailable> {
+    if link.kind == LinkKind::Remote {
+        let no = Unavailable::unsupported("datagrams are not sent to another machine");
+        return Some(no.remedy("a link inside this machine: --link veth, --link null"));
+    }
+    if cell.burn_softirq_ns_per_mb.is_some() {
+        let no = "what burns in softirqs does so for acknowledgements, and datagrams have none";
+        return Some(Unavailable::unsupported(no));
+    }
+    let headers = if link.ip == IpVersion::V6 { 48 } else { 28 };
+    let most = usize::try_from(link.mtu_bytes).unwrap_or(usize::MAX).saturating_sub(headers);
+    if datagrams.payload_bytes > most {
+        return Some(
+            Unavailable::unsupported(format!(
+                "datagrams of {} bytes are longer than the MTU of {} bytes lets pass whole",
+                datagrams.payload_bytes, link.mtu_bytes
+            ))
+            .remedy(format!("--datagram {most}, or a larger --mtu")),
+        );
+    }
+    super::factor::option_of_streams(fixed).map(|option| {
+        Unavailable::unsupported(format!(
+            "{option} is an option of TCP, and this path sends datagrams"
+        ))
+    })
+}
