@@ -319,7 +319,8 @@ impl<T: Transport> RemoteSide for Client<T> {
         recv_config: RecvConfig,
     ) -> std::result::Result<Vec<Target>, TrialError> {
         // Datagrams stay on this machine: a cell of them is refused before.
-        let RecvConfig { path, buffer_bytes, cpus: _, checksum, keying, datagrams: _ } = recv_config;
+        let RecvConfig { path, buffer_bytes, cpus: _, checksum, keying, datagrams: _ } =
+            recv_config;
         let Reply::Listening { greetings } =
             self.expected(&Request::Flows { flows, path, buffer_bytes, checksum, keying })?
         else {

@@ -297,7 +297,8 @@ impl Session {
                     ));
                 }
                 let cpus = vec![self.receiver_cpu];
-                let config = RecvConfig { path, buffer_bytes, cpus, checksum, keying, datagrams: None };
+                let config =
+                    RecvConfig { path, buffer_bytes, cpus, checksum, keying, datagrams: None };
                 self.expect(flows, config, connection, still_wanted)
             }
             Request::Window { opens_in_ns, lasts_ns } => {

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -55,6 +55,7 @@ const CASES: &[(&str, Case)] = &[
         "null_notes_and_acknowledges_what_is_sent_by_several_flows",
         null_notes_what_several_flows_send,
     ),
+    ("null_notes_datagrams_and_answers_none", null_notes_datagrams_and_answers_none),
     ("null_agrees_to_what_a_syn_asks_for", null_agrees_to_what_a_syn_asks_for),
     ("null_leaves_zero_copy_sends_uncopied", null_leaves_zero_copy_sends_uncopied),
     (
@@ -541,6 +542,35 @@ fn on_senders_side<T: Send>(link: &dyn Link, work: impl FnOnce() -> T + Send) ->
         });
         thread.join().unwrap()
     })
+}
+
+fn null_notes_datagrams_and_answers_none() -> End {
+    let link = or_skip!(null(AckOptions::default()));
+    let link = &*link;
+    on_senders_side(link, || {
+        let far_end = link.far_end().unwrap();
+        let socket = UdpSocket::bind("0.0.0.0:0").unwrap();
+        socket.connect(far_end.address()).unwrap();
+        let port = socket.local_addr().unwrap().port();
+        // What the port's flows before have sent is not counted, and neither is an empty datagram.
+        for round in 1..=2_u64 {
+            let flow = far_end.expect_datagrams(port);
+            for _ in 0..10 * round {
+                assert_eq!(socket.send(&[1; 1_200]).unwrap(), 1_200);
+            }
+            socket.send(&[]).unwrap();
+            let counts = flow.counts();
+            assert_eq!((counts.bytes, counts.packets), (12_000 * round, 10 * round), "{counts:?}");
+            assert!(counts.ended && counts.acked_bytes == counts.bytes, "{counts:?}");
+        }
+        // One packet of several datagrams is noted with all of its bytes.
+        if zc_kernel::udp::set_segment_bytes(&socket, 1_200).is_ok() {
+            let flow = far_end.expect_datagrams(port);
+            socket.send(&[1; 40_000]).unwrap();
+            assert_eq!((flow.counts().bytes, flow.counts().packets), (40_000, 1));
+        }
+    });
+    End::Passed
 }
 
 fn null_notes_what_several_flows_send() -> End {

@@ -49,27 +49,3 @@ impl FixedParams {
         Some(Datagrams { payload_bytes, of_a_call })
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{Cell, Level, RecvPath, SendPath};
-    use zc_testkit::synthetic::Synthetic;
-
-    #[test]
-    fn a_path_takes_the_levels_that_it_can_and_a_stream_has_no_datagrams() {
-        let datagrams = |send, levels: &[(Factor, &str)]| {
-            let mut cell = Cell::of_paths(send, RecvPath::Recv);
-            for (factor, text) in levels {
-                Level::parse(*factor, text).unwrap().put(&mut cell);
-            }
-            Synthetic::default().header().plan.fixed.at(&cell.levels).datagrams(cell.transfer)
-        };
-        let of = |payload_bytes, of_a_call| Some(Datagrams { payload_bytes, of_a_call });
-        let four = [(Factor::Segments, "4"), (Factor::Datagram, "1452")];
-        assert_eq!(datagrams(SendPath::UdpGso, &four), of(1_452, 4));
-        assert_eq!(datagrams(SendPath::UdpSend, &four), of(1_452, 1));
-        assert_eq!(datagrams(SendPath::QuicLike, &[]), of(1_200, 16));
-        assert_eq!(datagrams(SendPath::ReadSend, &four), None);
-    }
-}

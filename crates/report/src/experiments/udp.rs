@@ -61,9 +61,9 @@ fn conclusion(estimates: &Estimates, pivot: &Pivot) -> Option<String> {
     let sealed = decided(Form::SealedDatagrams);
     if let Some(first) = sealed.first() {
         sentences.push(format!(
-            "Encrypted as QUIC has them it costs {} by {}.",
-            first.as_much_as(&against),
-            escape(first.label, 80)
+            "Encrypted as QUIC has them it costs least by {}, {}.",
+            escape(first.label, 80),
+            first.as_much_as(&against)
         ));
     }
     sentences.extend(zero_copy(pivot));

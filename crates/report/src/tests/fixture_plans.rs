@@ -475,6 +475,34 @@ pub(crate) fn tls() -> (Run, Estimates) {
     })
 }
 
+/// The plan `udp`, in which a receiver loses some of what single datagrams bring.
+pub(crate) fn udp() -> (Run, Estimates) {
+    let sends = ["read+send", "sendfile", "udp-send", "udp-gso", "udp-gso-zerocopy", "quic-like"];
+    let segments = ["1", "4", "44"];
+    let factors: [(Factor, &[&str]); 2] = [(Factor::Send, &sends), (Factor::Segments, &segments)];
+    let (run, mut estimates) =
+        plan_by("udp", &factors, &[Factor::Send, Factor::Segments], |cell| {
+            let of_a_call = match cell.label.rsplit(' ').next() {
+                Some("4") => 4.0,
+                Some("44") => 44.0,
+                _ => 1.0,
+            };
+            let path = match cell.transfer.send_path().unwrap() {
+                SendPath::ReadSend => 250.0,
+                SendPath::Sendfile => 90.0,
+                SendPath::UdpGsoZerocopy => 80.0 + 900.0 / of_a_call,
+                SendPath::QuicLike => 600.0 + 900.0 / of_a_call,
+                _ => 200.0 + 900.0 / of_a_call,
+            };
+            (path, 310.0)
+        });
+    for (cell, planned) in estimates.cells.iter_mut().zip(&run.header.plan.cells) {
+        let lost = if planned.label == "udp-send 1" { 0.125 } else { 0.0 };
+        cell.traffic.lost_share = planned.transfer.is_of_datagrams().then_some(lost);
+    }
+    (run, estimates)
+}
+
 /// A user-defined plan of 60 cells with two factors and the send path.
 pub(crate) fn sixty() -> (Run, Estimates) {
     let sends: Vec<&str> = SendPath::in_the_clear().map(|send| send.name()).collect();

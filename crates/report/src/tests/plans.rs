@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::fixture::{figure, ratio};
 use super::fixture_plans::{
-    affinity, components, cork, mtu, offloads, plan, receive, sixty, sizes, sockbuf, tls,
+    affinity, components, cork, mtu, offloads, plan, receive, sixty, sizes, sockbuf, tls, udp,
 };
 use crate::*;
 use zc_analysis::{
@@ -469,6 +469,11 @@ fn a_difference_at_saturation_is_said_as_the_table_has_it() {
 #[test]
 fn tls_says_what_encrypting_costs_and_what_the_kernel_saves() {
     insta::assert_snapshot!("plan_tls_100", shown(&tls(), 100));
+}
+
+#[test]
+fn udp_says_what_datagrams_cost_and_what_was_lost() {
+    insta::assert_snapshot!("plan_udp_100", shown(&udp(), 100));
 }
 
 #[test]

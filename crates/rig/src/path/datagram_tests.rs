@@ -10,7 +10,7 @@ use super::testing::{
     ODD_LENS, PATIENCE, content, files_of, in_time, other_recv_setup_of, recv_setup_of, sender,
     setup_of,
 };
-use super::{Receiver, RecvSetup, SendSetup, Sender, open_receiver, open_sender};
+use super::{Receiver, RecvSetup, SendSetup, open_receiver, open_sender};
 use crate::workload::{FileSet, Piece};
 use zc_run::{Datagrams, ErrorKind, Form, RecvCounts, RecvPath, SendCounts, SendPath};
 

@@ -16,9 +16,9 @@ use super::worker::TrialError;
 use crate::link::Link;
 use zc_kernel::stop::Stop;
 use zc_run::{
-    Align, Cell, Cipher, ErrorKind, Factor, FixedParams, Level, Levels, LinkCounters, LinkFacts,
-    LinkKind, Placement, Probe, Push, RecvPath, Result, SendPath, SoakerKind, TlsVersion, Trial,
-    TrialKind,
+    Align, Cell, Cipher, Datagrams, ErrorKind, Factor, FixedParams, Level, Levels, LinkCounters,
+    LinkFacts, LinkKind, Placement, Probe, Push, RecvPath, Result, SendPath, SoakerKind,
+    TlsVersion, Trial, TrialKind,
 };
 
 /// Long enough for a whole proof.
@@ -93,6 +93,100 @@ fn what_is_encrypted_may_be_dropped_and_is_not_taken_by_who_cannot_decrypt() {
     let no = rig.prove(&splice, LONG).unwrap().unwrap_err();
     assert_eq!(no.kind.name(), "unsupported");
     assert!(no.reason.contains("splice does not decrypt"), "{no:?}");
+}
+
+/// A cell whose levels are these.
+fn cell_at(send: SendPath, recv: RecvPath, levels: &[(Factor, &str)]) -> Cell {
+    let mut cell = Cell::of_paths(send, recv);
+    for (factor, text) in levels {
+        Level::parse(*factor, text).unwrap().put(&mut cell);
+    }
+    cell
+}
+
+#[test]
+fn a_path_takes_the_levels_of_datagrams_that_it_can_and_a_stream_has_none() {
+    let datagrams = |send, levels: &[(Factor, &str)]| {
+        let cell = cell_at(send, RecvPath::Recv, levels);
+        fixed().at(&cell.levels).datagrams(cell.transfer)
+    };
+    let of = |payload_bytes, of_a_call| Some(Datagrams { payload_bytes, of_a_call });
+    let four = [(Factor::Segments, "4"), (Factor::Datagram, "1452")];
+    assert_eq!(datagrams(SendPath::UdpGso, &four), of(1_452, 4));
+    assert_eq!(datagrams(SendPath::UdpSend, &four), of(1_452, 1));
+    assert_eq!(datagrams(SendPath::QuicLike, &[]), of(1_200, 16));
+    assert_eq!(datagrams(SendPath::ReadSend, &four), None);
+}
+
+#[test]
+fn datagrams_are_proven_by_each_receiver_and_payload() {
+    let mut rig = rig(fixed());
+    for &send in SendPath::ALL.iter().filter(|send| send.form().is_datagrams()) {
+        for &recv in RecvPath::ALL.iter().filter(|recv| recv.form() == send.form()) {
+            for payload in ["64", "1452"] {
+                let cell = cell_at(send, recv, &[(Factor::Datagram, payload)]);
+                match rig.prove(&cell, LONG).unwrap_or_else(|error| panic!("{send}: {error}")) {
+                    Ok(Probe::Proof { bytes, .. }) => {
+                        assert_eq!(bytes, 373_730, "{send} {recv} {payload}")
+                    }
+                    Ok(other) => panic!("{other:?}"),
+                    Err(no) => eprintln!("skipped: {send} {recv}: {}", no.reason),
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn datagrams_that_are_lost_are_counted_and_end_no_trial() {
+    // A receive buffer for a few datagrams, and a sender that does not wait.
+    let mut rig = rig(FixedParams { rcvbuf_bytes: Some(4_096), ..fixed() });
+    for send in [SendPath::UdpSend, SendPath::UdpSendmmsg] {
+        let cell = cell_at(send, RecvPath::UdpRecvmsg, &[]);
+        let trial = rig.run(&cell, TrialKind::TopSpeed).unwrap();
+        let lost = trial.whole_lost_bytes.expect("datagrams may be lost");
+        assert!(lost > 0 && lost < trial.whole_bytes, "{send}: {lost} of {}", trial.whole_bytes);
+        let arrived = in_window(&trial, |reading| reading.received.bytes);
+        assert!(arrived > 0 && arrived < in_window(&trial, |reading| reading.sent.bytes), "{send}");
+    }
+    let stream = rig.run(&cell(SendPath::ReadSend, Levels::default()), TrialKind::TopSpeed);
+    assert_eq!(stream.unwrap().whole_lost_bytes, None);
+}
+
+#[test]
+fn datagrams_that_a_link_or_a_socket_cannot_have_are_refused_with_the_reason() {
+    let mut rig = rig(fixed());
+    for (levels, reason) in [
+        (&[(Factor::Push, "cork")][..], "TCP_CORK is an option of TCP"),
+        (&[(Factor::Push, "more")], "MSG_MORE would join"),
+        (&[(Factor::Datagram, "65507"), (Factor::Segments, "2")], "2 datagrams of 65507 bytes"),
+    ] {
+        let cell = cell_at(SendPath::UdpGso, RecvPath::UdpGro, levels);
+        let no = rig.prove(&cell, LONG).unwrap().unwrap_err();
+        assert!(no.reason.starts_with(reason), "{}", no.reason);
+    }
+    let burning = Cell {
+        burn_softirq_ns_per_mb: Some(1.0),
+        ..cell_at(SendPath::UdpGso, RecvPath::UdpGro, &[])
+    };
+    rig.prove(&burning, LONG).unwrap().unwrap_err();
+}
+
+#[test]
+fn datagrams_longer_than_the_mtu_and_those_to_another_machine_are_refused() {
+    use crate::trial::datagrams::refuse;
+    let cell = cell_at(SendPath::UdpSend, RecvPath::UdpRecvmsg, &[]);
+    let links = loopback();
+    let facts = LinkFacts { mtu_bytes: 1500, ..links.base().facts().clone() };
+    let no = |payload_bytes, facts: &LinkFacts| {
+        refuse(Datagrams { payload_bytes, of_a_call: 1 }, &cell, &fixed(), facts)
+    };
+    assert_eq!(no(1_472, &facts), None);
+    let too_long = no(1_473, &facts).unwrap();
+    assert!(too_long.reason.contains("1473 bytes") && too_long.reason.contains("1500"));
+    assert_eq!(too_long.remedy.as_deref(), Some("--datagram 1472, or a larger --mtu"));
+    let remote = no(100, &LinkFacts { kind: LinkKind::Remote, ..facts }).unwrap();
+    assert!(remote.reason.contains("another machine"));
 }
 
 #[test]

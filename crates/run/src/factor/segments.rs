@@ -43,11 +43,8 @@ impl Definition for SegmentsFactor {
 
     fn typed(&self, text: &str) -> Result<Vec<(&'static str, Value)>> {
         let numbers = text.split(',').map(|number| self.parse(number.trim()));
-        numbers.map(|value| value.map(|value| (self.name(), value))).collect()
-    }
-
-    fn heading(&self) -> Option<&'static str> {
-        Some("datagrams of a call:")
+        let named = numbers.map(|value| value.map_err(|error| error.prefixed("--segments: ")));
+        named.map(|value| value.map(|value| (self.name(), value))).collect()
     }
 
     fn parameter(&self) -> Parameter {

@@ -40,4 +40,5 @@ mod soak;
 mod soak_service;
 mod sweep;
 mod tls;
+mod udp;
 mod via;
