@@ -3,10 +3,11 @@
 //! empty, and proofs, in which nothing may be lost, wait for what they have sent.
 
 use std::net::{IpAddr, SocketAddr, UdpSocket};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::counting::Counting;
+use super::sending::DatagramReceiver;
 use super::worker::{PATIENCE, Published};
 use crate::link::Link;
 use zc_kernel::tcp;
@@ -86,14 +87,15 @@ pub(super) fn await_sender(
     dropped.map_err(|error| Error::os("empty a socket for datagrams", error))
 }
 
-/// Ends a flow: sends empty datagrams until the receiver `has_ended`. One of them may be lost, as
-/// any datagram.
+/// Ends a flow: sends empty datagrams until the receiver has ended. One of them may be lost, as any
+/// datagram.
 ///
 /// # Errors
 /// It does not end in time.
-pub(super) fn end(socket: &UdpSocket, has_ended: &AtomicBool) -> Result<()> {
+pub(super) fn end(socket: &UdpSocket, receiver: &DatagramReceiver) -> Result<()> {
+    receiver.all_sent.store(true, Ordering::Release);
     let until = Instant::now() + PATIENCE;
-    while !has_ended.load(Ordering::Acquire) {
+    while !receiver.has_ended.load(Ordering::Acquire) {
         if Instant::now() >= until {
             return Err(Error::failed("receiver-stalled", "the receiver of datagrams did not end"));
         }

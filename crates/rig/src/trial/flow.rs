@@ -72,7 +72,7 @@ impl Flow {
         let still_wanted = || limit.check();
         let crc32 = Arc::new(Published::default());
         let connected = Arc::new(Published::default());
-        let has_ended = Arc::<AtomicBool>::default();
+        let (all_sent, has_ended) = (Arc::<AtomicBool>::default(), Arc::<AtomicBool>::default());
         let (receiver, target) = match (target, send_config.ack_generator(&**link)) {
             (Some(target), _) => (None, target),
             (None, Some(generator)) => (None, Target::plain(generator.address())),
@@ -82,7 +82,7 @@ impl Flow {
                     (Arc::clone(link), Arc::clone(&crc32), config.fixed.rcvbuf_bytes);
                 let (connected, given_up) = (Arc::clone(&connected), Arc::clone(&given_up));
                 let how = config.recv_config(send_config.checksum, send_config.keying);
-                let ended = Arc::clone(&has_ended);
+                let (is_over, ended) = (Arc::clone(&all_sent), Arc::clone(&has_ended));
                 let (receiver, ready) =
                     spawn(format!("zc-recv-{index}"), move |ready: &Outbox<Ready>, counts| {
                         pin_to(&how.cpus)?;
@@ -91,7 +91,7 @@ impl Flow {
                         let socket = expecting.connected_to(&connected)?;
                         send_config.priority.take()?;
                         let received = receiving::receive(
-                            &socket, index, &how, ready, counts, &crc32, &given_up,
+                            &socket, index, &how, ready, counts, &crc32, &given_up, &is_over,
                         );
                         ended.store(true, Ordering::Release);
                         received
@@ -113,6 +113,7 @@ impl Flow {
             let receiver = receiver.as_ref().filter(|_| config.datagrams.is_some());
             let receiver = receiver.map(|(receiver, _)| DatagramReceiver {
                 counts: Arc::clone(&receiver.counts),
+                all_sent,
                 has_ended,
             });
             spawn(format!("zc-send-{index}"), move |ready: &Outbox<SenderReady>, counts| {
@@ -297,6 +298,7 @@ impl Flow {
             }
         };
         if !matches!(sent, Ok(Ok(_))) {
+            self.given_up.store(true, Ordering::Relaxed);
             let _ = receiver.socket.shut_down();
         }
         let received = match received {

@@ -32,8 +32,11 @@ pub struct RecvConfig {
     pub datagrams: Option<Datagrams>,
 }
 
-/// Receives on connection number `index` until the end of the stream, and publishes counts and CRC-32. Once it is `given_up` it
-/// leaves what has arrived: calls of a byte would take seconds for that.
+/// Receives on connection number `index` until the end of what is sent, and publishes counts and
+/// CRC-32. Once it is `given_up` it leaves what has arrived: calls of a byte would take seconds for
+/// that. Datagrams end with an empty one once `all_sent` is set: before that, io_uring sends one to
+/// see whether it can.
+#[expect(clippy::too_many_arguments, reason = "each is what one of the two sides has")]
 pub(super) fn receive(
     socket: &Connection,
     index: usize,
@@ -42,6 +45,7 @@ pub(super) fn receive(
     counts: &Counting<RecvCounts>,
     crc32: &Published<u32>,
     given_up: &AtomicBool,
+    all_sent: &AtomicBool,
 ) -> std::result::Result<(), TrialError> {
     let session = how.keying.map(|keying| keying.session(index));
     let setup = RecvSetup::new(how.buffer_bytes).keyed(session);
@@ -57,7 +61,9 @@ pub(super) fn receive(
         } else {
             receiver.receive(None)?
         };
-        if received == 0 || given_up.load(Ordering::Relaxed) {
+        let has_ended =
+            received == 0 && (how.datagrams.is_none() || all_sent.load(Ordering::Acquire));
+        if has_ended || given_up.load(Ordering::Relaxed) {
             break;
         }
         counts.set(receiver.counts());

@@ -119,6 +119,8 @@ pub(super) struct Sending<'a> {
 #[derive(Clone)]
 pub(super) struct DatagramReceiver {
     pub(super) counts: Arc<Counting<RecvCounts>>,
+    /// Set before the empty datagrams that end the flow.
+    pub(super) all_sent: Arc<AtomicBool>,
     pub(super) has_ended: Arc<AtomicBool>,
 }
 
@@ -213,7 +215,7 @@ pub(super) fn send(
             .map_err(|error| Error::os("close a flow for sending", error))?,
         Connection::Stream(_) => {}
         Connection::Datagrams(socket) => {
-            receiver.map_or(Ok(()), |receiver| datagrams::end(socket, &receiver.has_ended))?;
+            receiver.map_or(Ok(()), |receiver| datagrams::end(socket, receiver))?;
         }
     }
     Ok(())

@@ -47,6 +47,7 @@ impl Recvmmsg {
 impl Receiver for Recvmmsg {
     fn receive(&mut self, inspect: Option<Inspect<'_>>) -> Result<usize> {
         if self.has_ended() {
+            self.lengths.clear();
             return Ok(0);
         }
         let Self { reader, batch, buffer, datagram_bytes, lengths } = self;
