@@ -16,21 +16,30 @@
 //!
 //! [io_uring(7)]: https://man7.org/linux/man-pages/man7/io_uring.7.html
 
+mod buf_ring;
+mod bundle;
 mod copied;
 mod in_flight;
 mod multishot;
 mod read_send;
+mod read_send_batch;
 mod receive;
+mod registered_ring;
 mod ring;
+mod send_bundle;
+mod sends;
 mod splice;
 #[cfg(test)]
 mod tests;
 mod transfer;
 mod zero_copy;
 
+pub use bundle::ReceiveBundle;
 pub use multishot::Multishot;
 pub use read_send::ReadSend;
+pub use read_send_batch::ReadSendBatch;
 pub use receive::Receive;
+pub use send_bundle::SendBundle;
 pub use splice::Splice;
 pub use transfer::TransferError;
 pub use zero_copy::{ZeroCopy, ZeroCopyCounts};
