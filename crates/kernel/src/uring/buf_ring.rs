@@ -53,9 +53,7 @@ impl BufRing {
         within_memlock(self.entries.len(), || {
             // SAFETY: `entries` is page-aligned and has room for `count` entries. The caller keeps
             // it, and moving `self` does not move the mapping.
-            unsafe {
-                ring.submitter().register_buf_ring_with_flags(base, self.count, GROUP, flags)
-            }
+            unsafe { ring.submitter().register_buf_ring_with_flags(base, self.count, GROUP, flags) }
         })
     }
 

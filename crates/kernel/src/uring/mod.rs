@@ -20,6 +20,7 @@ mod buf_ring;
 mod bundle;
 mod copied;
 mod in_flight;
+mod message;
 mod multishot;
 mod read_send;
 mod read_send_batch;
@@ -42,7 +43,7 @@ pub use receive::Receive;
 pub use send_bundle::SendBundle;
 pub use splice::Splice;
 pub use transfer::TransferError;
-pub use zero_copy::{ZeroCopy, ZeroCopyCounts};
+pub use zero_copy::{ZeroCopy, ZeroCopyCounts, ZeroCopySends};
 
 /// Value of `kernel.io_uring_disabled`: 0 every user may create a ring, 1 only members of
 /// `kernel.io_uring_group` and CAP_SYS_ADMIN, 2 none. `None`: the kernel lacks the sysctl (before

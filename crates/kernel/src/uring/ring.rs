@@ -44,6 +44,8 @@ pub(super) struct Completion {
     pub(super) buffer: Option<u16>,
     /// IORING_CQE_F_SOCK_NONEMPTY: the socket has more bytes.
     pub(super) nonempty: bool,
+    /// It was taken for the last one of an outstanding request.
+    pub(super) counted: bool,
 }
 
 /// A file for requests: by its descriptor, or by its index where it is registered.
@@ -298,9 +300,8 @@ impl Ring {
     pub(super) fn pop(&mut self) -> Option<Completion> {
         let entry = self.io.completion().next()?;
         let more = cqueue::more(entry.flags());
-        if !more {
-            self.outstanding = self.outstanding.saturating_sub(1);
-        }
+        let counted = !more && self.outstanding > 0;
+        self.outstanding -= usize::from(counted);
         Some(Completion {
             user_data: entry.user_data(),
             result: entry.result(),
@@ -308,6 +309,7 @@ impl Ring {
             notification: cqueue::notif(entry.flags()),
             buffer: cqueue::buffer_select(entry.flags()),
             nonempty: cqueue::sock_nonempty(entry.flags()),
+            counted,
         })
     }
 

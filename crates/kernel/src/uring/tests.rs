@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::{
     Multishot, ReadSend, ReadSendBatch, Receive, ReceiveBundle, SendBundle, Splice, TransferError,
-    ZeroCopy, disabled_sysctl,
+    ZeroCopy, ZeroCopySends, disabled_sysctl,
 };
 use crate::pages::Pages;
 use crate::splice::Pipe;
@@ -65,10 +65,7 @@ fn a_batch_sends_a_file_through_its_buffers() {
         ring.send(0, file.as_fd(), 1, LEN - 1).unwrap();
         // Sixty-four buffers by a call.
         assert_eq!((ring.calls(), ring.short()), (2, 0));
-        assert!(matches!(
-            ring.send(0, file.as_fd(), LEN as u64, 1),
-            Err(TransferError::FileEnded)
-        ));
+        assert!(matches!(ring.send(0, file.as_fd(), LEN as u64, 1), Err(TransferError::FileEnded)));
         drop(ring);
     });
     assert!(got == bytes()[1..]);
@@ -85,10 +82,7 @@ fn a_bundle_sends_a_file_through_its_buffers() {
     let got = received_from(other, || {
         ring.send(0, file.as_fd(), 1, LEN - 1).unwrap();
         assert_eq!((ring.calls(), ring.short()), (2, 0));
-        assert!(matches!(
-            ring.send(0, file.as_fd(), LEN as u64, 1),
-            Err(TransferError::FileEnded)
-        ));
+        assert!(matches!(ring.send(0, file.as_fd(), LEN as u64, 1), Err(TransferError::FileEnded)));
         drop(ring);
     });
     assert!(got == bytes()[1..]);
@@ -150,7 +144,8 @@ fn zero_copy_sends_memory_and_counts_its_notifications() {
     let mut memory = Pages::new(LEN).unwrap();
     memory.as_mut_slice()[..LEN].copy_from_slice(&bytes());
     let patience = Duration::from_secs(10);
-    let ring = ZeroCopy::new(one.into(), Arc::new(memory), 16_384, false, false, patience);
+    let single = ZeroCopySends::Single;
+    let ring = ZeroCopy::new(one.into(), Arc::new(memory), 16_384, single, false, patience);
     let Some(mut ring) = skipped(ring) else { return };
     let got = received_from(other, || {
         ring.send(1, LEN - 1).unwrap();
