@@ -25,6 +25,11 @@ names! {
         UringRecv = "uring-recv",
         /// `IORING_OP_RECV` multishot with a ring of provided buffers.
         UringMultishot = "uring-multishot",
+        /// `IORING_OP_RECV` multishot in bundles (`IORING_RECVSEND_BUNDLE`) into incremental
+        /// buffers, on a tuned ring.
+        UringBundle = "uring-bundle",
+        /// The same, with waits of 100 us at least (`min_wait_usec`).
+        UringMinWait = "uring-min-wait",
         /// `recv(2)` into a buffer, TLS records decrypted there in user space.
         TlsRecv = "tls-recv",
         /// `recv(2)` from a socket whose kernel decrypts (kTLS).

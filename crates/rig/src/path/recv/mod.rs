@@ -9,6 +9,7 @@ mod setup;
 mod socket_reader;
 mod splice;
 mod tls_recv;
+mod uring_bundle;
 mod uring_multishot;
 mod uring_recv;
 mod zerocopy_receive;
@@ -33,6 +34,8 @@ fn definition(path: RecvPath) -> Definition {
         RecvPath::ZerocopyReceive => zerocopy_receive::PATH,
         RecvPath::UringRecv => uring_recv::PATH,
         RecvPath::UringMultishot => uring_multishot::PATH,
+        RecvPath::UringBundle => uring_bundle::PATH,
+        RecvPath::UringMinWait => uring_bundle::MIN_WAIT_PATH,
         RecvPath::TlsRecv => tls_recv::PATH,
         RecvPath::KtlsRecv => ktls_recv::PATH,
     }
