@@ -7,7 +7,7 @@
 //! the place of a completion's bytes follows from the number of bytes before it. The flag
 //! `IORING_CQE_F_BUF_MORE`, which says the same, is not looked at: kernels lost it when a bundle
 //! went on after its first buffer ("io_uring/net: inherit IORING_CQE_F_BUF_MORE across bundle recv
-//! retries", 2026).
+//! retries", June 2026).
 //!
 //! The wait can have a minimum (`min_wait_usec`, 6.12): within it only as many completions as are
 //! wanted wake the thread, after it any. As long as that the kernel collects bytes in the socket.
@@ -35,6 +35,9 @@ use crate::pages::Pages;
 
 /// Buffers in the pool, a power of two: as many as [`Multishot`](super::Multishot) has.
 const BUFFERS: u16 = 16;
+
+/// Longest wait that has a minimum. Then the next one begins.
+const WAIT_LIMIT: Duration = Duration::from_secs(60);
 
 /// `IORING_RECVSEND_POLL_FIRST`, `IORING_RECV_MULTISHOT` and `IORING_RECVSEND_BUNDLE` of
 /// include/uapi/linux/io_uring.h.
@@ -193,8 +196,9 @@ impl ReceiveBundle {
     fn reap(&mut self) -> io::Result<()> {
         let ring = &mut self.in_flight.ring;
         if self.min_wait.is_some() {
-            // A minimum needs a limit beside it, or it is one itself.
-            let wait = Wait { limit: Some(Duration::from_secs(1)), all_within: self.min_wait };
+            // Without a limit beside it a minimum is one itself (io_cqring_min_timer_wakeup() in
+            // io_uring/io_uring.c).
+            let wait = Wait { limit: Some(WAIT_LIMIT), all_within: self.min_wait };
             ring.enter_within(Self::BUFFERS, wait)?;
         } else {
             ring.enter(1, None)?;

@@ -220,7 +220,9 @@ fn a_wait_with_a_minimum_collects_what_comes_within_it() {
     });
     let began = std::time::Instant::now();
     let first = ring.receive(&mut |_| {}).unwrap();
-    assert!(began.elapsed() >= minimum, "{first} bytes after {:?}", began.elapsed());
+    // And not for all that would fill the pool, which do not come.
+    let waited = began.elapsed();
+    assert!((minimum..Duration::from_secs(30)).contains(&waited), "{first} bytes in {waited:?}");
     assert!(first > 10, "only what came first: {first}");
     drop(writer.join().unwrap());
 }

@@ -27,6 +27,8 @@ mod server;
 mod sizes;
 mod sockbuf;
 mod tls;
+mod uring;
+mod uring_receive;
 
 pub use definition::{Clause, Definition, NoPlan, Tables};
 
@@ -61,6 +63,8 @@ macro_rules! experiments {
 experiments! {
     Paths = paths,
     Receive = receive,
+    Uring = uring,
+    UringReceive = uring_receive,
     Tls = tls,
     Sizes = sizes,
     Offloads = offloads,

@@ -1,6 +1,7 @@
 //! `uring-bundle` and `uring-min-wait`: one multishot `IORING_OP_RECV` on a tuned ring whose
-//! completions cover all that was queued (`IORING_RECVSEND_BUNDLE`), in buffers that fill bit by bit
-//! (`IOU_PBUF_RING_INC`). The second waits for a minimum of time, so that it is woken less often.
+//! completions cover all that was queued (`IORING_RECVSEND_BUNDLE`), in buffers that fill bit by
+//! bit (`IOU_PBUF_RING_INC`). The second waits for a minimum of time, so that it is woken less
+//! often.
 
 use std::os::fd::BorrowedFd;
 use std::time::Duration;

@@ -1,6 +1,6 @@
 //! `uring-send-batch` and `uring-send-bundle`: one `IORING_OP_READ` fills up to 64 buffers of a
-//! megabyte together, on a tuned ring. The first links an `IORING_OP_SEND` of each buffer to it, the
-//! second offers the buffers to the kernel and links one send of all of them
+//! megabyte together, on a tuned ring. The first links an `IORING_OP_SEND` of each buffer to it,
+//! the second offers the buffers to the kernel and links one send of all of them
 //! (`IORING_RECVSEND_BUNDLE`).
 
 use std::os::fd::{AsFd, BorrowedFd};

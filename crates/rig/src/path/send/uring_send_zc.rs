@@ -1,7 +1,7 @@
 //! Zero-copy sends of io_uring out of the resident copy of the file set.
 //!
-//! `uring-send-zc` and `uring-send-zc-fixed` make one `IORING_OP_SEND_ZC` a call; the second has the
-//! copy registered with the ring, so that its pages are pinned once instead of for every send.
+//! `uring-send-zc` and `uring-send-zc-fixed` make one `IORING_OP_SEND_ZC` a call; the second has
+//! the copy registered with the ring, so that its pages are pinned once instead of for every send.
 //! `uring-send-zc-batch` links several larger ones by a call on a tuned ring, and
 //! `uring-sendmsg-zc` sends a message of many parts by `IORING_OP_SENDMSG_ZC`.
 
