@@ -233,8 +233,8 @@ impl ZeroCopy {
         Ok(new)
     }
 
-    /// Whether `error`, from [`new`](Self::new) with registered memory, means that the memory exceeds the
-    /// RLIMIT_MEMLOCK of this user.
+    /// Whether `error`, from [`new`](Self::new) with registered memory, means that the memory
+    /// exceeds the RLIMIT_MEMLOCK of this user.
     ///
     /// # References
     /// [getrlimit(2)], RLIMIT_MEMLOCK
