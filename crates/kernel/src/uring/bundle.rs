@@ -152,6 +152,46 @@ impl ReceiveBundle {
         Ok(new)
     }
 
+    /// Number of the queue of a network card whose packets `socket` receives (SO_INCOMING_NAPI_ID
+    /// of socket(7)). 0 is none: what comes over loopback or veth comes from no card.
+    ///
+    /// # Errors
+    /// Errors of getsockopt(2).
+    ///
+    /// # References
+    /// [Documentation/networking/napi.rst]
+    ///
+    /// [Documentation/networking/napi.rst]: https://docs.kernel.org/networking/napi.html
+    #[doc(alias = "SO_INCOMING_NAPI_ID")]
+    pub fn napi_id(socket: impl AsFd) -> io::Result<u32> {
+        let id = crate::sockopt::get_int(socket, libc::SOL_SOCKET, libc::SO_INCOMING_NAPI_ID)?;
+        Ok(id.cast_unsigned())
+    }
+
+    /// Makes every wait begin with up to `busy` of polling the queue of the network card, with
+    /// io_uring_register(2), IORING_REGISTER_NAPI (Linux 6.9), instead of waiting for its
+    /// interrupt.
+    ///
+    /// # Errors
+    /// `ErrorKind::Unsupported`: the kernel cannot do that.
+    ///
+    /// # References
+    /// [io_uring_register_napi(3)]
+    ///
+    /// [io_uring_register_napi(3)]:
+    ///   https://man7.org/linux/man-pages/man3/io_uring_register_napi.3.html
+    #[doc(alias = "IORING_REGISTER_NAPI")]
+    pub fn poll_card(&self, busy: Duration) -> io::Result<()> {
+        let busy_us = u32::try_from(busy.as_micros()).unwrap_or(u32::MAX);
+        let mut napi = types::Napi::new().set_busy_poll_timeout(busy_us).set_prefer_busy_poll(true);
+        self.in_flight.ring.submitter().register_napi(&mut napi).map_err(|error| {
+            match error.raw_os_error() {
+                Some(libc::EINVAL | libc::EOPNOTSUPP) => lacking("IORING_REGISTER_NAPI"),
+                _ => error,
+            }
+        })
+    }
+
     /// Receives from a stream that has ended. So no byte is taken from the socket before it is
     /// wanted.
     fn probe(&mut self) -> io::Result<()> {

@@ -191,8 +191,13 @@ fn a_bundle_passes_every_byte_in_order_and_then_ends() {
         [(1, None), (999, None), (4_096, Some(Duration::from_millis(1))), (1 << 20, None)]
     {
         let (mut one, other) = connection();
+        // No card's queue: polling it finds nothing, and changes nothing.
+        assert_eq!(ReceiveBundle::napi_id(&other).unwrap(), 0);
         let ring = ReceiveBundle::new(other.into(), buffer_bytes, min_wait);
         let Some(mut ring) = skipped(ring) else { return };
+        if buffer_bytes == 999 {
+            let _ = skipped(ring.poll_card(Duration::from_micros(20)));
+        }
         let writer = std::thread::spawn(move || {
             // Of sizes that fit no buffer.
             bytes().chunks(1_234).try_for_each(|part| one.write_all(part))

@@ -30,6 +30,9 @@ names! {
         UringBundle = "uring-bundle",
         /// The same, with waits of 100 us at least (`min_wait_usec`).
         UringMinWait = "uring-min-wait",
+        /// `uring-bundle`, with polls of the network card before each wait
+        /// (`IORING_REGISTER_NAPI`).
+        UringNapi = "uring-napi",
         /// `recv(2)` into a buffer, TLS records decrypted there in user space.
         TlsRecv = "tls-recv",
         /// `recv(2)` from a socket whose kernel decrypts (kTLS).

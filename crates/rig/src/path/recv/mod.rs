@@ -36,6 +36,7 @@ fn definition(path: RecvPath) -> Definition {
         RecvPath::UringMultishot => uring_multishot::PATH,
         RecvPath::UringBundle => uring_bundle::PATH,
         RecvPath::UringMinWait => uring_bundle::MIN_WAIT_PATH,
+        RecvPath::UringNapi => uring_bundle::NAPI_PATH,
         RecvPath::TlsRecv => tls_recv::PATH,
         RecvPath::KtlsRecv => ktls_recv::PATH,
     }

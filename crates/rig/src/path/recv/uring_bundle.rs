@@ -1,7 +1,7 @@
 //! `uring-bundle` and `uring-min-wait`: one multishot `IORING_OP_RECV` on a tuned ring whose
 //! completions cover all that was queued (`IORING_RECVSEND_BUNDLE`), in buffers that fill bit by
 //! bit (`IOU_PBUF_RING_INC`). The second waits for a minimum of time, so that it is woken less
-//! often.
+//! often. The third, `uring-napi`, polls the network card before it waits.
 
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
@@ -27,6 +27,30 @@ pub(super) const PATH: Definition = Definition {
 pub(super) const MIN_WAIT_PATH: Definition = Definition {
     open: |socket, setup| {
         Ok(Box::new(UringBundle::open(socket, setup.buffer_bytes, Some(MIN_WAIT))?))
+    },
+    buffers: ReceiveBundle::BUFFERS,
+    shows_bytes: true,
+};
+
+/// Longest poll of `uring-napi`: what is recommended for `busy_poll` and several sockets in
+/// Documentation/admin-guide/sysctl/net.rst.
+const POLL: Duration = Duration::from_micros(50);
+
+/// `uring-napi`.
+pub(super) const NAPI_PATH: Definition = Definition {
+    open: |socket, setup| {
+        let id = ReceiveBundle::napi_id(socket).map_err(|error| {
+            Unavailable::failed(format!("cannot ask for the network card's queue: {error}"))
+        })?;
+        if id == 0 {
+            return Err(Unavailable::unsupported(
+                "the connection has no NAPI id: its packets come from no network card's queue",
+            )
+            .remedy("zc run --remote HOST, with this path on the machine that receives"));
+        }
+        let path = UringBundle::open(socket, setup.buffer_bytes, None)?;
+        path.ring.poll_card(POLL).map_err(no)?;
+        Ok(Box::new(path))
     },
     buffers: ReceiveBundle::BUFFERS,
     shows_bytes: true,

@@ -16,8 +16,13 @@ const BESIDES_KIB: u64 = 48 << 10;
 /// Buffers of a flow: docs/paths/recv-uring-multishot.md has the pool of 16, which its variants have
 /// too, every other path one.
 fn buffers(path: RecvPath) -> u64 {
-    let pooled = [RecvPath::UringMultishot, RecvPath::UringBundle, RecvPath::UringMinWait];
-    if pooled.contains(&path) { 16 } else { 1 }
+    match path {
+        RecvPath::UringMultishot
+        | RecvPath::UringBundle
+        | RecvPath::UringMinWait
+        | RecvPath::UringNapi => 16,
+        _ => 1,
+    }
 }
 
 /// Serves one run, and returns the peak of resident memory in KiB.
