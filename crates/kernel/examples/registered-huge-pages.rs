@@ -24,7 +24,7 @@ use std::time::Duration;
 use rustix::io::ioctl_fionread;
 use rustix::mm::{Advice, madvise};
 use zc_kernel::pages::Pages;
-use zc_kernel::uring::ZeroCopy;
+use zc_kernel::uring::{ZeroCopy, ZeroCopySends};
 
 /// Size of a huge page.
 const HUGE: usize = 2 << 20;
@@ -131,18 +131,17 @@ fn ring(
     more: bool,
 ) -> io::Result<ZeroCopy> {
     let socket = OwnedFd::from(socket.try_clone()?);
-    ZeroCopy::new(socket, Arc::clone(memory), 64 << 10, registered, more, PATIENCE).map_err(
-        |error| {
-            if registered && ZeroCopy::registering_is_over_the_limit(&error) {
-                let kib = MEMORY >> 10;
-                return io::Error::other(format!(
-                    "registering {kib} KiB is over the limit of locked memory\nhint: ulimit -l {}",
-                    2 * kib
-                ));
-            }
-            error
-        },
-    )
+    let sends_as = if registered { ZeroCopySends::SingleRegistered } else { ZeroCopySends::Single };
+    ZeroCopy::new(socket, Arc::clone(memory), 64 << 10, sends_as, more, PATIENCE).map_err(|error| {
+        if registered && ZeroCopy::registering_is_over_the_limit(&error) {
+            let kib = MEMORY >> 10;
+            return io::Error::other(format!(
+                "registering {kib} KiB is over the limit of locked memory\nhint: ulimit -l {}",
+                2 * kib
+            ));
+        }
+        error
+    })
 }
 
 /// What the sender is charged with for one send from `offset` on, in bytes.

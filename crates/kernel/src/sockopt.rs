@@ -40,3 +40,27 @@ pub(crate) fn set_bytes(
     };
     if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
+
+/// The value of an option that is an int, by getsockopt(2).
+///
+/// # Errors
+/// Errors of the option.
+pub(crate) fn get_int(
+    socket: impl AsFd,
+    level: libc::c_int,
+    option: libc::c_int,
+) -> io::Result<libc::c_int> {
+    let mut value: libc::c_int = 0;
+    let mut len = size_of::<libc::c_int>() as libc::socklen_t;
+    // SAFETY: getsockopt writes at most `len` bytes to `value`, which is as large.
+    let status = unsafe {
+        libc::getsockopt(
+            socket.as_fd().as_raw_fd(),
+            level,
+            option,
+            (&raw mut value).cast(),
+            &raw mut len,
+        )
+    };
+    if status == 0 { Ok(value) } else { Err(io::Error::last_os_error()) }
+}

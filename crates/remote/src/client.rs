@@ -441,7 +441,7 @@ mod tests {
 
     fn recv_config() -> RecvConfig {
         let (path, cpus) = (RecvPath::Recv, vec![0]);
-        RecvConfig { path, buffer_bytes: 1, cpus, checksum: false, keying: None }
+        RecvConfig { path, buffer_bytes: 1, cpus, checksum: false, keying: None, datagrams: None }
     }
 
     fn prepare() -> Prepare {

@@ -18,6 +18,7 @@ use libtest_mimic::{Arguments, Completion, Failed, Trial};
 
 use zc_kernel::spawn;
 use zc_kernel::tcp::Unconnected;
+use zc_kernel::uring::{ZeroCopy, ZeroCopySends};
 use zc_rig::link::{Link, NotedFlow, Sides, Steering, bring_up, bring_up_with, try_out};
 use zc_run::{
     AckOptions, FragmentCounts, IpVersion, LinkKind, LinkOptions, OffloadSwitch, Support,
@@ -650,29 +651,31 @@ fn null_tells_joined_from_copied() -> End {
     for (switched_off, copies) in [(vec![], false), (vec![OffloadSwitch::NoChecksum], true)] {
         let switched_off = switched_off.into_iter().collect();
         let link = or_skip!(null_with(&LinkOptions { switched_off, ..LinkOptions::default() }));
-        let counts = on_senders_side(&*link, || {
-            let (stream, _flow) = connect_to_far_end(&*link);
-            let pages = std::sync::Arc::new(zc_kernel::pages::Pages::new(65_536 + 5_000).unwrap());
-            let ring = zc_kernel::uring::ZeroCopy::new(
-                stream.into(),
-                pages,
-                65_536,
-                false,
-                false,
-                PATIENCE,
-            );
-            let mut ring = ring.ok().filter(zc_kernel::uring::ZeroCopy::reports_copies)?;
-            for _ in 0..200 {
-                ring.send(0, 65_536 + 5_000).unwrap();
-            }
-            ring.drain().unwrap();
-            Some(ring.counts())
-        });
-        let Some(counts) = counts else {
-            return End::Skipped("no io_uring that says what it copied".to_owned());
-        };
-        assert_eq!(counts.completions, 400);
-        assert_eq!(counts.copied, if copies { 400 } else { 0 });
+        // A message of two parts is one send.
+        for (sends_as, sends) in [
+            (ZeroCopySends::Single, 400),
+            (ZeroCopySends::SingleRegistered, 400),
+            (ZeroCopySends::Linked, 400),
+            (ZeroCopySends::Vectored, 200),
+        ] {
+            let counts = on_senders_side(&*link, || {
+                let (stream, _flow) = connect_to_far_end(&*link);
+                let pages = zc_kernel::pages::Pages::new(65_536 + 5_000).unwrap();
+                let pages = std::sync::Arc::new(pages);
+                let ring = ZeroCopy::new(stream.into(), pages, 65_536, sends_as, false, PATIENCE);
+                let mut ring = ring.ok().filter(ZeroCopy::reports_copies)?;
+                for _ in 0..200 {
+                    ring.send(0, 65_536 + 5_000).unwrap();
+                }
+                ring.drain().unwrap();
+                Some(ring.counts())
+            });
+            let Some(counts) = counts else {
+                return End::Skipped("no io_uring that says what it copied".to_owned());
+            };
+            assert_eq!(counts.completions, sends, "{sends_as:?}");
+            assert_eq!(counts.copied, if copies { sends } else { 0 }, "{sends_as:?}");
+        }
     }
     End::Passed
 }

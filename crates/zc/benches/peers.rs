@@ -45,7 +45,7 @@ fn main() {
     let mut walking = rig(&set, seconds);
     trial::touch_memory(cpus.0, Duration::MAX);
     let minimal = built_here("examples/minimal");
-    for path in SendPath::in_the_clear() {
+    for path in SendPath::basic() {
         let other = || minimal_speed(&minimal, path, seconds, cpus, &set);
         compare(&cell(path), "minimal loop", pairs, &mut walking, &other);
     }

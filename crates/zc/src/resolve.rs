@@ -214,7 +214,7 @@ mod tests {
         assert_eq!(options.blocks.soaker, SoakerKind::Alu);
         assert_eq!(options.blocks.out, PathBuf::from("default.json"));
         assert_eq!((options.link, options.blocks.cpus), (None, None));
-        assert_eq!(paths_of(&options).len(), SendPath::in_the_clear().count());
+        assert_eq!(paths_of(&options).len(), SendPath::basic().count());
     }
 
     #[test]

@@ -16,24 +16,34 @@
 //!
 //! [io_uring(7)]: https://man7.org/linux/man-pages/man7/io_uring.7.html
 
+mod buf_ring;
+mod bundle;
 mod copied;
 mod in_flight;
+mod message;
 mod multishot;
 mod read_send;
+mod read_send_batch;
 mod receive;
+mod registered_ring;
 mod ring;
+mod send_bundle;
+mod sends;
 mod splice;
 #[cfg(test)]
 mod tests;
 mod transfer;
 mod zero_copy;
 
+pub use bundle::ReceiveBundle;
 pub use multishot::Multishot;
 pub use read_send::ReadSend;
+pub use read_send_batch::ReadSendBatch;
 pub use receive::Receive;
+pub use send_bundle::SendBundle;
 pub use splice::Splice;
 pub use transfer::TransferError;
-pub use zero_copy::{ZeroCopy, ZeroCopyCounts};
+pub use zero_copy::{ZeroCopy, ZeroCopyCounts, ZeroCopySends};
 
 /// Value of `kernel.io_uring_disabled`: 0 every user may create a ring, 1 only members of
 /// `kernel.io_uring_group` and CAP_SYS_ADMIN, 2 none. `None`: the kernel lacks the sysctl (before

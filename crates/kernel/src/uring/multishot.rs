@@ -15,23 +15,20 @@ use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
-use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Duration;
 
 use io_uring::opcode;
-use io_uring::types::{self, BufRingEntry};
+use io_uring::types;
 
+use super::buf_ring::{BufRing, GROUP};
 use super::in_flight::InFlight;
-use super::ring::{Completion, Ring, lacking, within_memlock};
+use super::ring::{Completion, Ring, lacking};
 use super::transfer::{error_of, is_interruption, touched};
 use crate::pages::Pages;
 
 /// Buffers in the pool, a power of two. Enough for what arrives between two reaps, and few enough
 /// to stay in a cache.
 const BUFFERS: u16 = 16;
-
-/// Buffer group id of the pool.
-const GROUP: u16 = 0;
 
 /// A ring with a pool of buffers that receives from one socket.
 ///
@@ -57,12 +54,9 @@ pub struct Multishot {
 /// The buffers, and the ring that offers them to the kernel.
 #[derive(Debug)]
 struct Pool {
-    /// `BUFFERS` entries of `struct io_uring_buf`. The tail is in the first.
-    offers: Pages,
+    offers: BufRing,
     buffers: Pages,
     buffer_bytes: usize,
-    /// Number of buffers offered, modulo 2^16.
-    tail: u16,
 }
 
 impl Multishot {
@@ -91,28 +85,21 @@ impl Multishot {
         let buffer_bytes = buffer_bytes.clamp(1, 1 << 26);
         let ring = Ring::new(2, 4 * u32::from(BUFFERS))?;
         ring.require(&[(opcode::Recv::CODE, "IORING_OP_RECV")])?;
-        let offers = Pages::new(usize::from(BUFFERS) * size_of::<BufRingEntry>())?;
         let mut pool = Pool {
-            offers,
+            offers: BufRing::new(BUFFERS)?,
             buffers: touched(usize::from(BUFFERS) * buffer_bytes)?,
             buffer_bytes,
-            tail: 0,
         };
-        let base = pool.offers.base() as u64;
-        // SAFETY: `offers` is page-aligned, has room for BUFFERS entries, and stays mapped until
-        // the ring has nothing outstanding (`InFlight`). After that the kernel only unpins it.
-        let register =
-            || unsafe { ring.submitter().register_buf_ring_with_flags(base, BUFFERS, GROUP, 0) };
-        within_memlock(pool.offers.len(), register).map_err(|error| {
-            match error.raw_os_error() {
-                Some(libc::EINVAL) => lacking("IORING_REGISTER_PBUF_RING"),
-                _ => error,
-            }
+        // SAFETY: `InFlight` keeps the pool until the ring has nothing outstanding. After that the
+        // kernel only unpins it.
+        unsafe { pool.offers.register(&ring, 0) }.map_err(|error| match error.raw_os_error() {
+            Some(libc::EINVAL) => lacking("IORING_REGISTER_PBUF_RING"),
+            _ => error,
         })?;
         for buffer in 0..BUFFERS {
             pool.offer(buffer);
         }
-        pool.publish();
+        pool.offers.publish();
         let in_flight = InFlight::new(ring, pool, Duration::from_secs(1));
         let mut new = Self { in_flight, socket, armed: false, pending: VecDeque::new(), end: None };
         new.probe()?;
@@ -139,7 +126,7 @@ impl Multishot {
                 result => return Err(error_of(result)),
             }
         }
-        self.in_flight.parts().1.publish();
+        self.in_flight.parts().1.offers.publish();
         Ok(())
     }
 
@@ -211,7 +198,7 @@ impl Multishot {
                     (Err(_), _) => self.end = Some(Err(completion.result)),
                 }
             }
-            self.in_flight.parts().1.publish();
+            self.in_flight.parts().1.offers.publish();
         }
         Ok(total)
     }
@@ -235,34 +222,12 @@ impl Pool {
         Ok(unsafe { std::slice::from_raw_parts(start, bytes) })
     }
 
-    /// Adds a buffer at the tail of the offers. The kernel does not see it before
-    /// [`publish`](Self::publish).
+    /// Offers a buffer, once at a time. The kernel sees it when the offers are published.
     fn offer(&mut self, buffer: u16) {
-        if buffer >= BUFFERS {
-            return;
+        if buffer < BUFFERS {
+            let start = self.buffers.base().wrapping_add(usize::from(buffer) * self.buffer_bytes);
+            self.offers.offer(buffer, start, self.buffer_bytes as u32);
         }
-        let at = usize::from(self.tail & (BUFFERS - 1));
-        let entry = self.offers.base().cast::<BufRingEntry>().wrapping_add(at);
-        let start = self.buffers.base().wrapping_add(usize::from(buffer) * self.buffer_bytes);
-        // SAFETY: entry `at` lies within `offers` (BUFFERS entries), and is aligned because pages
-        // are. There are BUFFERS buffers, each offered once at a time, so the last offer in this
-        // entry has been taken. The kernel reads the entry again only after the tail was published.
-        // Only these three fields are set, because the tail shares the first entry.
-        unsafe {
-            (*entry).set_addr(start as u64);
-            (*entry).set_len(self.buffer_bytes as u32);
-            (*entry).set_bid(buffer);
-        }
-        self.tail = self.tail.wrapping_add(1);
-    }
-
-    /// Makes the offered buffers visible to the kernel.
-    fn publish(&mut self) {
-        // SAFETY: `tail` only computes an address within the first entry of `offers`.
-        let tail = unsafe { BufRingEntry::tail(self.offers.base().cast::<BufRingEntry>()) };
-        // SAFETY: the address is valid and aligned (entry 0, offset 14). This side only stores to
-        // it and the kernel only loads it. The Release store orders the entries before it.
-        unsafe { AtomicU16::from_ptr(tail.cast_mut()) }.store(self.tail, Ordering::Release);
     }
 }
 

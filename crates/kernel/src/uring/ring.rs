@@ -5,17 +5,25 @@
 //! `io_uring_enter` instead of interrupting it. Kernels without these flags get
 //! `IORING_SETUP_COOP_TASKRUN` (5.19) or none.
 //!
+//! A *tuned* ring also has what io_uring's authors advise and programs often leave out, as far as
+//! the kernel has it: `IORING_SETUP_NO_SQARRAY` (6.6), its files registered
+//! (`IORING_REGISTER_FILES`), and its own descriptor registered (`registered_ring.rs`).
+//!
 //! # References
 //! - io_uring_setup(2)
 //! - io_uring_enter(2)
 //! - io_uring_register(2)
+//! - examples/proxy.c of liburing
 
 use std::io;
 use std::marker::PhantomData;
+use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 use std::time::{Duration, Instant};
 
-use io_uring::types::{CancelBuilder, SubmitArgs, Timespec};
+use io_uring::types::{self, CancelBuilder, SubmitArgs, Timespec};
 use io_uring::{IoUring, Probe, cqueue, squeue};
+
+use super::registered_ring::{RegisteredRing, Wait};
 
 /// Memory that a ring needs at least, roughly.
 const RING_BYTES: usize = 8192;
@@ -34,6 +42,18 @@ pub(super) struct Completion {
     pub(super) notification: bool,
     /// IORING_CQE_F_BUFFER: the provided buffer that was used.
     pub(super) buffer: Option<u16>,
+    /// IORING_CQE_F_SOCK_NONEMPTY: the socket has more bytes.
+    pub(super) nonempty: bool,
+    /// It was taken for the last one of an outstanding request.
+    pub(super) counted: bool,
+}
+
+/// A file for requests: by its descriptor, or by its index where it is registered.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Handle {
+    pub(super) fd: types::Fd,
+    /// `IOSQE_FIXED_FILE` if it is registered. A request needs them beside `fd`.
+    pub(super) flags: squeue::Flags,
 }
 
 /// A ring that counts its outstanding requests. Created, used and dropped on one thread, and
@@ -44,8 +64,15 @@ pub(super) struct Ring {
     outstanding: usize,
     /// Number of io_uring_enter(2) calls.
     calls: u64,
+    /// Its descriptor as registered with this thread.
+    registered: Option<RegisteredRing>,
+    /// Number of registered files.
+    files: usize,
     bound_to_thread: PhantomData<*const ()>,
 }
+
+/// Most files that a ring registers. Others are named by their descriptors.
+const REGISTERED_FILES: usize = 1024;
 
 impl Ring {
     /// Creates a ring for `entries` requests at a time and `completions` completions between two
@@ -57,13 +84,40 @@ impl Ring {
     /// - ENOMEM: RLIMIT_MEMLOCK (before 5.12, and again since 6.14, without CAP_IPC_LOCK).
     /// - EMFILE: RLIMIT_NOFILE.
     pub(super) fn new(entries: u32, completions: u32) -> io::Result<Self> {
+        Self::with(entries, completions, false)
+    }
+
+    /// The same, tuned, with `files` registered as far as the kernel can do that and there is room.
+    ///
+    /// # Errors
+    /// As for [`new`](Self::new).
+    pub(super) fn tuned<'a>(
+        entries: u32,
+        completions: u32,
+        files: impl IntoIterator<Item = BorrowedFd<'a>>,
+    ) -> io::Result<Self> {
+        let mut ring = Self::with(entries, completions, true)?;
+        let files: Vec<RawFd> =
+            files.into_iter().map(|file| file.as_raw_fd()).take(REGISTERED_FILES).collect();
+        if ring.io.submitter().register_files(&files).is_ok() {
+            ring.files = files.len();
+        }
+        ring.registered = RegisteredRing::new(&ring.io).ok();
+        Ok(ring)
+    }
+
+    fn with(entries: u32, completions: u32, tuned: bool) -> io::Result<Self> {
+        let mut without_array = IoUring::builder();
+        without_array.setup_single_issuer().setup_defer_taskrun().setup_submit_all();
+        without_array.setup_no_sqarray();
         let mut deferred = IoUring::builder();
         deferred.setup_single_issuer().setup_defer_taskrun().setup_submit_all();
         let mut cooperative = IoUring::builder();
         cooperative.setup_coop_taskrun().setup_submit_all();
         let mut plain = IoUring::builder();
         let mut answer = Err(io::Error::from_raw_os_error(libc::EINVAL));
-        for builder in [&mut deferred, &mut cooperative, &mut plain] {
+        let builders = [&mut without_array, &mut deferred, &mut cooperative, &mut plain];
+        for builder in builders.into_iter().skip(usize::from(!tuned)) {
             builder.setup_clamp().setup_cqsize(completions.max(2 * entries));
             answer = within_memlock(RING_BYTES, || builder.build(entries));
             // A kernel answers EINVAL to an unknown flag.
@@ -71,7 +125,30 @@ impl Ring {
                 break;
             }
         }
-        Ok(Self { io: answer?, outstanding: 0, calls: 0, bound_to_thread: PhantomData })
+        Ok(Self {
+            io: answer?,
+            outstanding: 0,
+            calls: 0,
+            registered: None,
+            files: 0,
+            bound_to_thread: PhantomData,
+        })
+    }
+
+    /// The file of `fd` for requests, which is number `index` of those that [`tuned`](Self::tuned)
+    /// was given.
+    pub(super) fn handle(&self, index: usize, fd: &impl AsRawFd) -> Handle {
+        if index < self.files {
+            // Below REGISTERED_FILES.
+            Handle { fd: types::Fd(index as RawFd), flags: squeue::Flags::FIXED_FILE }
+        } else {
+            Handle { fd: types::Fd(fd.as_raw_fd()), flags: squeue::Flags::empty() }
+        }
+    }
+
+    /// What the kernel said about itself when the ring was made.
+    pub(super) fn features(&self) -> &io_uring::Parameters {
+        self.io.params()
     }
 
     /// Asks the kernel whether it has the operations `wanted`, given as codes and names
@@ -123,24 +200,53 @@ impl Ring {
         Ok(())
     }
 
+    /// Puts linked requests into the submission queue which complete once together: all but the
+    /// last have `IOSQE_CQE_SKIP_SUCCESS`. The completion is that of the last, or that of the first
+    /// which failed; those behind it are cancelled in silence.
+    ///
+    /// # Errors
+    /// - EBUSY: the queue has no room for them.
+    ///
+    /// # Safety
+    /// As for [`push`](Self::push).
+    ///
+    /// # References
+    /// io_uring_enter(2), IOSQE_CQE_SKIP_SUCCESS
+    pub(super) unsafe fn push_chain(&mut self, requests: &[squeue::Entry]) -> io::Result<()> {
+        // SAFETY: the caller guarantees what is required here.
+        unsafe { self.io.submission().push_multiple(requests) }
+            .map_err(|_| io::Error::from_raw_os_error(libc::EBUSY))?;
+        self.outstanding += 1;
+        Ok(())
+    }
+
+    /// Counts a completion that [`pop`](Self::pop) took for the last of its request, although the
+    /// request was not counted any more.
+    pub(super) fn was_uncounted(&mut self) {
+        self.outstanding += 1;
+    }
+
     /// Submits what was pushed, and waits for `want` completions or until `limit` is over. True:
     /// there may be completions. False: the time is over.
     ///
     /// # Errors
     /// Errors of io_uring_enter(2), except interruption by a signal.
     pub(super) fn enter(&mut self, want: usize, limit: Option<Duration>) -> io::Result<bool> {
-        let until = limit.and_then(|limit| Instant::now().checked_add(limit));
+        self.enter_within(want, Wait { limit, all_within: None })
+    }
+
+    /// The same with all limits of a wait.
+    ///
+    /// # Errors
+    /// Errors of io_uring_enter(2), except interruption by a signal.
+    pub(super) fn enter_within(&mut self, want: usize, wait: Wait) -> io::Result<bool> {
+        let until = wait.limit.and_then(|limit| Instant::now().checked_add(limit));
         loop {
             self.calls += 1;
-            let answer = match until {
-                None => self.io.submit_and_wait(want),
-                Some(until) => {
-                    let left = Timespec::from(until.saturating_duration_since(Instant::now()));
-                    self.io.submitter().submit_with_args(want, &SubmitArgs::new().timespec(&left))
-                }
-            };
+            let limit = until.map(|until| until.saturating_duration_since(Instant::now()));
+            let answer = self.call(want, Wait { limit, ..wait });
             match answer {
-                Ok(_) => return Ok(true),
+                Ok(()) => return Ok(true),
                 Err(error) => match error.raw_os_error() {
                     Some(libc::EINTR) => {}
                     Some(libc::ETIME) => return Ok(false),
@@ -150,6 +256,27 @@ impl Ring {
                 },
             }
         }
+    }
+
+    /// One io_uring_enter(2).
+    fn call(&mut self, want: usize, wait: Wait) -> io::Result<()> {
+        if let Some(ring) = &self.registered {
+            let submission = self.io.submission();
+            let (submit, flush) = (submission.len(), submission.cq_overflow());
+            drop(submission);
+            return ring.enter(submit, want, flush, wait);
+        }
+        if wait.is_endless() {
+            return self.io.submit_and_wait(want).map(drop);
+        }
+        let limit = wait.limit.map(Timespec::from);
+        let arguments = SubmitArgs::new().min_wait_usec(wait.min_wait_us());
+        let submitter = self.io.submitter();
+        match &limit {
+            None => submitter.submit_with_args(want, &arguments),
+            Some(limit) => submitter.submit_with_args(want, &arguments.timespec(limit)),
+        }
+        .map(drop)
     }
 
     /// Submits what was pushed, waits until nothing is outstanding, and stores each result at the
@@ -173,15 +300,16 @@ impl Ring {
     pub(super) fn pop(&mut self) -> Option<Completion> {
         let entry = self.io.completion().next()?;
         let more = cqueue::more(entry.flags());
-        if !more {
-            self.outstanding = self.outstanding.saturating_sub(1);
-        }
+        let counted = !more && self.outstanding > 0;
+        self.outstanding -= usize::from(counted);
         Some(Completion {
             user_data: entry.user_data(),
             result: entry.result(),
             more,
             notification: cqueue::notif(entry.flags()),
             buffer: cqueue::buffer_select(entry.flags()),
+            nonempty: cqueue::sock_nonempty(entry.flags()),
+            counted,
         })
     }
 
@@ -223,6 +351,19 @@ impl Ring {
             }
         }
         self.outstanding == 0
+    }
+}
+
+impl Drop for Ring {
+    fn drop(&mut self) {
+        // The kernel tears a closed ring down later. Until then it would hold the files, and a
+        // socket that it holds is not closed.
+        if self.files > 0 {
+            let _ = self.io.submitter().unregister_files();
+        }
+        if let Some(registered) = self.registered.take() {
+            registered.unregister(&self.io);
+        }
     }
 }
 
@@ -290,6 +431,61 @@ mod tests {
         let mut results = [-1; 3];
         ring.run(&mut results).unwrap();
         assert_eq!((results, ring.outstanding(), ring.calls()), ([0; 3], 0, 1));
+    }
+
+    #[test]
+    fn a_tuned_ring_is_entered_by_its_index_and_leaves_room_in_its_thread() {
+        let file = std::fs::File::open("/proc/self/exe").unwrap();
+        // A thread has room for sixteen.
+        for _ in 0..40 {
+            let files = [std::os::fd::AsFd::as_fd(&file)];
+            let Ok(mut ring) = Ring::tuned(2, 4, files)
+                .map_err(|error| eprintln!("skipped: no io_uring: {error}"))
+            else {
+                return;
+            };
+            if ring.registered.is_none() || ring.files != 1 {
+                return eprintln!("skipped: this kernel registers no rings, or no files");
+            }
+            let handle = ring.handle(0, &file);
+            assert!(handle.flags.contains(squeue::Flags::FIXED_FILE));
+            assert_eq!(ring.handle(1, &file).fd.0, file.as_raw_fd());
+            let mut bytes = [0; 4];
+            let read = opcode::Read::new(handle.fd, bytes.as_mut_ptr(), 4).build();
+            // SAFETY: the buffer lives until the request has completed, which `run` waits for.
+            unsafe { ring.push(&read.flags(handle.flags)) }.unwrap();
+            let mut results = [-1];
+            ring.run(&mut results).unwrap();
+            assert_eq!((results, bytes), ([4], *b"\x7fELF"));
+            assert!(!ring.enter(1, Some(Duration::from_millis(1))).unwrap());
+        }
+    }
+
+    #[test]
+    fn a_chain_completes_once_and_where_it_failed() {
+        let Ok(mut ring) =
+            Ring::tuned(8, 16, []).map_err(|error| eprintln!("skipped: no io_uring: {error}"))
+        else {
+            return;
+        };
+        if !ring.features().is_feature_skip_cqe_on_success() {
+            return eprintln!("skipped: no IOSQE_CQE_SKIP_SUCCESS");
+        }
+        let silent = squeue::Flags::IO_LINK | squeue::Flags::SKIP_SUCCESS;
+        let nop = |number| opcode::Nop::new().build().user_data(number);
+        // No such descriptor.
+        let fails = opcode::PollAdd::new(types::Fd(-1), 0).build().user_data(1);
+        for (second, at) in [(nop(1), 2), (fails, 1)] {
+            let chain = [nop(0).flags(silent), second.flags(silent), nop(2)];
+            // SAFETY: they point to nothing.
+            unsafe { ring.push_chain(&chain) }.unwrap();
+            ring.enter(1, None).unwrap();
+            let completion = ring.pop().unwrap();
+            assert_eq!((completion.user_data, completion.result < 0), (at, at == 1));
+            assert!(ring.pop().is_none());
+            assert!(!ring.enter(1, Some(Duration::from_millis(1))).unwrap());
+            assert_eq!(ring.outstanding(), 0);
+        }
     }
 
     #[test]

@@ -505,7 +505,7 @@ pub(crate) fn udp() -> (Run, Estimates) {
 
 /// A user-defined plan of 60 cells with two factors and the send path.
 pub(crate) fn sixty() -> (Run, Estimates) {
-    let sends: Vec<&str> = SendPath::in_the_clear().map(|send| send.name()).collect();
+    let sends: Vec<&str> = SendPath::basic().map(|send| send.name()).collect();
     let flows = ["1", "10", "100", "500", "1000"];
     plan("mine", &[(Factor::Flows, &flows), (Factor::Send, &sends)], Factor::Flows, |cell| {
         (

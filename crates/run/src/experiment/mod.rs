@@ -29,6 +29,8 @@ mod sockbuf;
 mod tls;
 mod udp;
 mod udp_receive;
+mod uring;
+mod uring_receive;
 
 pub use definition::{Clause, Definition, NoPlan, Tables};
 
@@ -63,6 +65,8 @@ macro_rules! experiments {
 experiments! {
     Paths = paths,
     Receive = receive,
+    Uring = uring,
+    UringReceive = uring_receive,
     Tls = tls,
     Udp = udp,
     UdpReceive = udp_receive,

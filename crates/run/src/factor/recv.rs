@@ -25,6 +25,14 @@ names! {
         UringRecv = "uring-recv",
         /// `IORING_OP_RECV` multishot with a ring of provided buffers.
         UringMultishot = "uring-multishot",
+        /// `IORING_OP_RECV` multishot in bundles (`IORING_RECVSEND_BUNDLE`) into incremental
+        /// buffers, on a tuned ring.
+        UringBundle = "uring-bundle",
+        /// The same, with waits of 100 us at least (`min_wait_usec`).
+        UringMinWait = "uring-min-wait",
+        /// `uring-bundle`, with polls of the network card before each wait
+        /// (`IORING_REGISTER_NAPI`).
+        UringNapi = "uring-napi",
         /// `recv(2)` into a buffer, TLS records decrypted there in user space.
         TlsRecv = "tls-recv",
         /// `recv(2)` from a socket whose kernel decrypts (kTLS).
@@ -54,7 +62,10 @@ impl RecvPath {
             | Self::Splice
             | Self::ZerocopyReceive
             | Self::UringRecv
-            | Self::UringMultishot => Form::Stream,
+            | Self::UringMultishot
+            | Self::UringBundle
+            | Self::UringMinWait
+            | Self::UringNapi => Form::Stream,
             Self::TlsRecv | Self::KtlsRecv => Form::Records,
             Self::UdpRecvmsg | Self::UdpRecvmmsg | Self::UdpGro => Form::Datagrams,
             Self::QuicRecv => Form::SealedDatagrams,

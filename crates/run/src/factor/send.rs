@@ -34,6 +34,15 @@ names! {
         UringSendZcFixed = "uring-send-zc-fixed",
         /// `IORING_OP_SPLICE` file to pipe, linked to pipe to socket.
         UringSplice = "uring-splice",
+        /// `IORING_OP_READ` of many buffers linked to an `IORING_OP_SEND` of each, on a tuned ring.
+        UringSendBatch = "uring-send-batch",
+        /// `IORING_OP_READ` of many provided buffers linked to one `IORING_OP_SEND` of all of them
+        /// (`IORING_RECVSEND_BUNDLE`), on a tuned ring.
+        UringSendBundle = "uring-send-bundle",
+        /// Linked `IORING_OP_SEND_ZC` of 256 KiB from a registered resident copy, on a tuned ring.
+        UringSendZcBatch = "uring-send-zc-batch",
+        /// `IORING_OP_SENDMSG_ZC` of many parts of a registered resident copy, on a tuned ring.
+        UringSendmsgZc = "uring-sendmsg-zc",
         /// `read(2)` into a buffer, TLS records encrypted there in user space, `send(2)` out of it.
         TlsWrite = "tls-write",
         /// `read(2)` into a buffer, `send(2)` out of it to a socket whose kernel encrypts (kTLS).
@@ -76,7 +85,11 @@ impl SendPath {
             | Self::UringSend
             | Self::UringSendZc
             | Self::UringSendZcFixed
-            | Self::UringSplice => Form::Stream,
+            | Self::UringSplice
+            | Self::UringSendBatch
+            | Self::UringSendBundle
+            | Self::UringSendZcBatch
+            | Self::UringSendmsgZc => Form::Stream,
             Self::TlsWrite
             | Self::KtlsWrite
             | Self::KtlsSendfile
@@ -96,13 +109,32 @@ impl SendPath {
         self.form().is_datagrams() && !matches!(self, Self::UdpSend | Self::UdpZerocopy)
     }
 
+    /// Whether it uses io_uring as its authors advise, on a ring tuned for it. The other paths of
+    /// io_uring are what a program has first.
+    pub fn is_tuned(self) -> bool {
+        matches!(
+            self,
+            Self::UringSendBatch
+                | Self::UringSendBundle
+                | Self::UringSendZcBatch
+                | Self::UringSendmsgZc
+        )
+    }
+
+    /// The paths of `all` in plans: those of streams in the clear that are not variants of another
+    /// one. Each path makes every interval of the same time wider, and `zc run uring` compares the
+    /// variants of io_uring.
+    pub fn basic() -> impl Iterator<Item = Self> {
+        Self::in_the_clear().filter(|path| !path.is_tuned())
+    }
+
     /// The paths of streams in the clear.
     pub fn in_the_clear() -> impl Iterator<Item = Self> {
         Self::ALL.iter().copied().filter(|path| path.form() == Form::Stream)
     }
 }
 
-/// The word for all paths of streams in the clear in a plan.
+/// The word for all basic paths in a plan.
 const ALL: &str = "all";
 
 pub(super) struct SendFactor;
@@ -113,7 +145,8 @@ impl Definition for SendFactor {
     }
 
     fn levels(&self) -> &'static str {
-        "names of send paths; `\"all\"` is every one that sends a stream in the clear"
+        "names of send paths; `\"all\"` is every one that sends a stream in the clear, without the \
+         variants of `zc run uring`"
     }
 
     fn examples(&self) -> &'static [&'static str] {
@@ -125,8 +158,7 @@ impl Definition for SendFactor {
     }
 
     fn group(&self, text: &str) -> Option<Vec<Value>> {
-        (text == ALL)
-            .then(|| SendPath::in_the_clear().map(|path| Value::Name(path.to_string())).collect())
+        (text == ALL).then(|| SendPath::basic().map(|path| Value::Name(path.to_string())).collect())
     }
 
     fn usual_reference(&self) -> Option<Value> {

@@ -12,6 +12,7 @@ mod splice;
 mod tls_recv;
 mod udp_joined;
 mod udp_recvmmsg;
+mod uring_bundle;
 mod uring_multishot;
 mod uring_recv;
 mod zerocopy_receive;
@@ -36,6 +37,9 @@ fn definition(path: RecvPath) -> Definition {
         RecvPath::ZerocopyReceive => zerocopy_receive::PATH,
         RecvPath::UringRecv => uring_recv::PATH,
         RecvPath::UringMultishot => uring_multishot::PATH,
+        RecvPath::UringBundle => uring_bundle::PATH,
+        RecvPath::UringMinWait => uring_bundle::MIN_WAIT_PATH,
+        RecvPath::UringNapi => uring_bundle::NAPI_PATH,
         RecvPath::TlsRecv => tls_recv::PATH,
         RecvPath::KtlsRecv => ktls_recv::PATH,
         RecvPath::UdpRecvmsg => udp_joined::ONE_PATH,

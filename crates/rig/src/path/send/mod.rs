@@ -19,6 +19,7 @@ mod udp_copied;
 mod udp_zerocopy;
 mod uring_error;
 mod uring_send;
+mod uring_send_batch;
 mod uring_send_zc;
 mod uring_splice;
 mod vmsplice;
@@ -50,6 +51,10 @@ fn definition(path: SendPath) -> Definition {
         SendPath::UringSendZc => uring_send_zc::PATH,
         SendPath::UringSendZcFixed => uring_send_zc::FIXED_PATH,
         SendPath::UringSplice => uring_splice::PATH,
+        SendPath::UringSendBatch => uring_send_batch::PATH,
+        SendPath::UringSendBundle => uring_send_batch::BUNDLE_PATH,
+        SendPath::UringSendZcBatch => uring_send_zc::BATCH_PATH,
+        SendPath::UringSendmsgZc => uring_send_zc::MESSAGE_PATH,
         SendPath::TlsWrite => tls_write::PATH,
         SendPath::KtlsWrite => ktls::WRITE_PATH,
         SendPath::KtlsSendfile => ktls::SENDFILE_PATH,

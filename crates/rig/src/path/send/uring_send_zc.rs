@@ -1,6 +1,9 @@
-//! `uring-send-zc` and `uring-send-zc-fixed`: `IORING_OP_SEND_ZC` out of the resident copy of the
-//! file set; the second has the copy registered with the ring, so that its pages are pinned once
-//! instead of for every send.
+//! Zero-copy sends of io_uring out of the resident copy of the file set.
+//!
+//! `uring-send-zc` and `uring-send-zc-fixed` make one `IORING_OP_SEND_ZC` a call; the second has
+//! the copy registered with the ring, so that its pages are pinned once instead of for every send.
+//! `uring-send-zc-batch` links several larger ones by a call on a tuned ring, and
+//! `uring-sendmsg-zc` sends a message of many parts by `IORING_OP_SENDMSG_ZC`.
 
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
@@ -13,7 +16,7 @@ use super::socket_writer::broken;
 use crate::path::resident::ResidentCopy;
 use crate::path::uring::{no, own};
 use crate::workload::Piece;
-use zc_kernel::uring::ZeroCopy;
+use zc_kernel::uring::{ZeroCopy, ZeroCopySends};
 use zc_run::{Error, Result, SendCounts, Unavailable};
 
 /// After this time without a notification and without an acknowledged byte the peer is considered
@@ -22,13 +25,41 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// `uring-send-zc`.
 pub(super) const PATH: Definition = Definition {
-    open: |socket, setup| Ok(Box::new(UringSendZc::open(socket, setup, false)?)),
+    open: |socket, setup| {
+        let single = ZeroCopySends::Single;
+        Ok(Box::new(UringSendZc::open(socket, setup, single, setup.buffer_bytes)?))
+    },
     call_without_flags: None,
 };
 
 /// `uring-send-zc-fixed`.
 pub(super) const FIXED_PATH: Definition = Definition {
-    open: |socket, setup| Ok(Box::new(UringSendZc::open(socket, setup, true)?)),
+    open: |socket, setup| {
+        let single = ZeroCopySends::SingleRegistered;
+        Ok(Box::new(UringSendZc::open(socket, setup, single, setup.buffer_bytes)?))
+    },
+    call_without_flags: None,
+};
+
+/// Bytes of a send of `uring-send-zc-batch`, unless a message is given: sendfile(2) too takes more
+/// than 64 KiB by a call.
+const BATCH_SEND_BYTES: usize = 256 << 10;
+
+/// `uring-send-zc-batch`.
+pub(super) const BATCH_PATH: Definition = Definition {
+    open: |socket, setup| {
+        let bytes = setup.call_bytes.unwrap_or(BATCH_SEND_BYTES);
+        Ok(Box::new(UringSendZc::open(socket, setup, ZeroCopySends::Linked, bytes)?))
+    },
+    call_without_flags: None,
+};
+
+/// `uring-sendmsg-zc`.
+pub(super) const MESSAGE_PATH: Definition = Definition {
+    open: |socket, setup| {
+        let vectored = ZeroCopySends::Vectored;
+        Ok(Box::new(UringSendZc::open(socket, setup, vectored, setup.buffer_bytes)?))
+    },
     call_without_flags: None,
 };
 
@@ -42,18 +73,20 @@ impl UringSendZc {
     fn open(
         socket: BorrowedFd<'_>,
         setup: &SendSetup,
-        fixed: bool,
+        sends_as: ZeroCopySends,
+        bytes: usize,
     ) -> std::result::Result<Self, Unavailable> {
         let copy = Arc::clone(setup.resident.copy_of(&setup.files, setup.pages)?);
         let (socket, pages) = (own(socket)?, Arc::clone(copy.pages()));
-        let ring = ZeroCopy::new(socket, pages, setup.buffer_bytes, fixed, setup.more, PATIENCE)
-            .map_err(|error| {
-                if fixed && over_the_limit(&error) {
+        let ring = ZeroCopy::new(socket, pages, bytes, sends_as, setup.more, PATIENCE).map_err(
+            |error| {
+                if sends_as != ZeroCopySends::Single && over_the_limit(&error) {
                     too_large(copy.pages().len())
                 } else {
                     no(error)
                 }
-            })?;
+            },
+        )?;
         Ok(Self { ring, copy, bytes: 0 })
     }
 }

@@ -166,7 +166,12 @@ fn a_slow_reader_gets_every_byte() {
 #[test]
 fn a_zero_copy_completion_comes_for_every_send() {
     within_time(|| {
-        for path in [SendPath::UringSendZc, SendPath::UringSendZcFixed] {
+        for (path, sends) in [
+            (SendPath::UringSendZc, 15),
+            (SendPath::UringSendZcFixed, 15),
+            (SendPath::UringSendZcBatch, 6),
+            (SendPath::UringSendmsgZc, 3),
+        ] {
             let (setup, _) = setup_of(&[65_536 * 5]);
             let (one, mut other) = pair();
             let reader = thread::spawn(move || std::io::copy(&mut other, &mut std::io::sink()));
@@ -179,7 +184,7 @@ fn a_zero_copy_completion_comes_for_every_send() {
             reader.join().unwrap().unwrap();
             // The loopback interface delivers locally, so every one of them is copied.
             let counts = sender.counts();
-            assert_eq!((counts.completions, counts.copied), (15, 15), "{path}: {counts:?}");
+            assert_eq!((counts.completions, counts.copied), (sends, sends), "{path}: {counts:?}");
         }
     });
 }
@@ -257,7 +262,12 @@ fn a_sender_that_is_blocked_wakes_when_its_socket_is_shut_down() {
 #[test]
 fn a_file_that_becomes_shorter_while_it_is_sent_is_named() {
     within_time(|| {
-        for path in [SendPath::UringSend, SendPath::UringSplice] {
+        for path in [
+            SendPath::UringSend,
+            SendPath::UringSplice,
+            SendPath::UringSendBatch,
+            SendPath::UringSendBundle,
+        ] {
             let (setup, all) = setup_of(&[300_000]);
             let (one, mut other) = pair();
             let reader = thread::spawn(move || {
@@ -436,21 +446,23 @@ fn a_set_that_may_not_be_registered_is_refused_with_both_figures_and_a_remedy() 
     };
     let (setup, _) = setup_of(&[2_000_000]);
     let (one, _other) = pair();
-    let Err(no) = open_sender(SendPath::UringSendZcFixed, &one, &setup) else {
-        panic!("registered over the limit")
-    };
-    if no.kind.name() == "unsupported" {
-        eprintln!("skipped: {}", no.reason);
-        return;
+    for path in [SendPath::UringSendZcFixed, SendPath::UringSendZcBatch, SendPath::UringSendmsgZc] {
+        let Err(no) = open_sender(path, &one, &setup) else {
+            panic!("{path}: registered over the limit")
+        };
+        if no.kind.name() == "unsupported" {
+            eprintln!("skipped: {path}: {}", no.reason);
+            continue;
+        }
+        assert_eq!(no.kind.name(), "refused", "{path}: {}", no.reason);
+        let set = setup.resident.copy_of(&setup.files, setup.pages).unwrap().pages().len();
+        assert!(
+            no.reason.contains(&set.to_string()) && no.reason.contains(&limit.to_string()),
+            "{path}: {}",
+            no.reason
+        );
+        assert!(no.remedy.as_deref().unwrap().contains("ulimit -l"), "{path}");
     }
-    assert_eq!(no.kind.name(), "refused", "{}", no.reason);
-    let set = setup.resident.copy_of(&setup.files, setup.pages).unwrap().pages().len();
-    assert!(
-        no.reason.contains(&set.to_string()) && no.reason.contains(&limit.to_string()),
-        "{}",
-        no.reason
-    );
-    assert!(no.remedy.as_deref().unwrap().contains("ulimit -l"));
 }
 
 #[test]

@@ -13,9 +13,16 @@ use crate::support::ZC;
 /// Memory of a server besides buffers: the program itself, soakers, stacks, the machine's facts.
 const BESIDES_KIB: u64 = 48 << 10;
 
-/// Buffers of a flow: docs/paths/recv-uring-multishot.md has the pool of 16, every other path one.
+/// Buffers of a flow: docs/paths/recv-uring-multishot.md has the pool of 16, which its variants have
+/// too, every other path one.
 fn buffers(path: RecvPath) -> u64 {
-    if path == RecvPath::UringMultishot { 16 } else { 1 }
+    match path {
+        RecvPath::UringMultishot
+        | RecvPath::UringBundle
+        | RecvPath::UringMinWait
+        | RecvPath::UringNapi => 16,
+        _ => 1,
+    }
 }
 
 /// Serves one run, and returns the peak of resident memory in KiB.

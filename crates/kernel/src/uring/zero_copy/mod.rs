@@ -5,20 +5,27 @@
 //! `IORING_SEND_ZC_REPORT_USAGE` is known (6.2), whether it copied them after all. Between the two
 //! the pages must not change. So the memory is an `Arc<Pages>`, which nothing can write to.
 //!
+//! TCP is a stream, and what follows a short send would be in the wrong place. So the sends of one
+//! io_uring_enter(2) are linked, and the next ones wait for their first completions. A link that is
+//! cancelled has taken nothing. Its completion does not announce a notification, yet one comes
+//! (io_send_zc_cleanup() in io_uring/net.c).
+//!
 //! # References
 //! - io_uring_prep_send_zc(3)
+//! - io_uring_prep_sendmsg_zc(3)
 //! - io_uring/notif.c, io_uring/net.c
 
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use io_uring::{opcode, types};
+use io_uring::{opcode, squeue};
 
 use super::copied::Copied;
 use super::in_flight::InFlight;
-use super::ring::{Ring, lacking, memlock_limit, within_memlock};
+use super::message::Message;
+use super::ring::{Handle, Ring, lacking, memlock_limit, within_memlock};
 use super::transfer::{error_of, is_interruption};
 use crate::pages::Pages;
 use crate::tcp::AckProgress;
@@ -44,6 +51,30 @@ const SMALLEST_CHUNK: usize = 4096;
 /// Time limit for which the drop of a [`ZeroCopy`] waits for outstanding notifications.
 const DROP_LIMIT: Duration = Duration::from_millis(20);
 
+/// Most linked sends of one io_uring_enter(2).
+const LINKED: usize = 16;
+
+/// How a [`ZeroCopy`] sends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ZeroCopySends {
+    /// One `IORING_OP_SEND_ZC` by each io_uring_enter(2).
+    Single,
+    /// The same from registered memory.
+    SingleRegistered,
+    /// Up to sixteen linked `IORING_OP_SEND_ZC` from registered memory by each io_uring_enter(2),
+    /// on a tuned ring.
+    Linked,
+    /// One `IORING_OP_SENDMSG_ZC` of up to sixteen parts by each io_uring_enter(2), on a tuned
+    /// ring, from registered memory where the kernel can do that (Linux 6.15).
+    Vectored,
+}
+
+impl ZeroCopySends {
+    fn is_tuned(self) -> bool {
+        matches!(self, Self::Linked | Self::Vectored)
+    }
+}
+
 /// Counts from the notifications.
 ///
 /// # References
@@ -66,8 +97,7 @@ pub struct ZeroCopyCounts {
 
 /// A ring that sends from shared memory to one socket.
 ///
-/// TCP is a stream, and a short send would be overtaken by the next one. So one send is in flight
-/// at a time, but its notification is not waited for.
+/// The bytes of a call are with the socket when it returns; notifications are not waited for.
 ///
 /// # References
 /// [io_uring_prep_send_zc(3)]
@@ -77,8 +107,9 @@ pub struct ZeroCopyCounts {
 #[doc(alias = "IORING_OP_SEND_ZC")]
 #[derive(Debug)]
 pub struct ZeroCopy {
-    in_flight: InFlight<Arc<Pages>>,
+    in_flight: InFlight<Source>,
     socket: OwnedFd,
+    sends_as: ZeroCopySends,
     /// The memory is registered, in buffers of `REGISTERED_BYTES`.
     registered: bool,
     /// Flags of send(2).
@@ -90,25 +121,49 @@ pub struct ZeroCopy {
     /// Longest wait without progress before it is an error.
     patience: Duration,
     acknowledged: AckProgress,
-    /// Result of the current send, once known. One send is current at a time.
-    taken: Option<i32>,
+    /// The sends of the current call, and the result of each, once known.
+    current: Vec<Send>,
     /// Number of sends, modulo 2^32. With its length it is the user data of a send.
     sends: u32,
     /// Sends that took nothing but still have a notification outstanding.
-    void: Vec<u64>,
+    void: Vec<Void>,
     copied: Copied,
     counts: ZeroCopyCounts,
 }
 
+/// What the requests point to.
+#[derive(Debug)]
+struct Source {
+    memory: Arc<Pages>,
+    message: Message,
+}
+
+/// A send of `bytes` from `offset` of the memory on.
+#[derive(Debug, Clone, Copy)]
+struct Send {
+    offset: usize,
+    bytes: usize,
+    taken: Option<i32>,
+}
+
+/// The user data of a send that took nothing, and whether its notification was announced.
+#[derive(Debug, Clone, Copy)]
+struct Void {
+    send: u64,
+    announced: bool,
+}
+
 impl ZeroCopy {
     /// Creates a ring with io_uring_setup(2) that sends to `socket` from `memory`, at most
-    /// `chunk_bytes` per send.
+    /// `chunk_bytes` per send, or per part of a message.
     ///
-    /// `register` first registers the memory with the ring, which pins all of it;
+    /// Memory that `sends_as` wants registered is registered with the ring, which pins all of it;
     /// [`registering_is_over_the_limit`] identifies that failure. `more` sets MSG_MORE on every
     /// send. `patience` bounds each wait in which there is no notification and the peer
     /// acknowledges nothing. A send of no bytes determines whether the kernel has the operation for
     /// this socket.
+    ///
+    /// [`registering_is_over_the_limit`]: Self::registering_is_over_the_limit
     ///
     /// # Errors
     /// - Those of io_uring_setup(2) and io_uring_register(2).
@@ -128,12 +183,21 @@ impl ZeroCopy {
         socket: OwnedFd,
         memory: Arc<Pages>,
         chunk_bytes: usize,
-        register: bool,
+        sends_as: ZeroCopySends,
         more: bool,
         patience: Duration,
     ) -> io::Result<Self> {
-        let ring = Ring::new(1, IN_FLIGHT as u32)?;
-        ring.require(&[(opcode::SendZc::CODE, "IORING_OP_SEND_ZC")])?;
+        let ring = if sends_as.is_tuned() {
+            // The first completions of a call come beside the notifications.
+            Ring::tuned(LINKED as u32, 2 * IN_FLIGHT as u32, [socket.as_fd()])?
+        } else {
+            Ring::new(1, IN_FLIGHT as u32)?
+        };
+        ring.require(&[match sends_as {
+            ZeroCopySends::Vectored => (opcode::SendMsgZc::CODE, "IORING_OP_SENDMSG_ZC"),
+            _ => (opcode::SendZc::CODE, "IORING_OP_SEND_ZC"),
+        }])?;
+        let register = sends_as != ZeroCopySends::Single;
         if register {
             let buffers: Vec<libc::iovec> = (0..memory.len())
                 .step_by(REGISTERED_BYTES)
@@ -148,17 +212,18 @@ impl ZeroCopy {
                 ring.submitter().register_buffers(&buffers)
             })?;
         }
-        let in_flight = InFlight::new(ring, memory, DROP_LIMIT);
+        let source = Source { memory, message: Message::default() };
         let mut new = Self {
-            in_flight,
+            in_flight: InFlight::new(ring, source, DROP_LIMIT),
             socket,
+            sends_as,
             registered: register,
             flags: libc::MSG_WAITALL | libc::MSG_NOSIGNAL | if more { libc::MSG_MORE } else { 0 },
             report: REPORT_USAGE,
             chunk_bytes: chunk_bytes.clamp(1, REGISTERED_BYTES),
             patience,
             acknowledged: AckProgress::default(),
-            taken: None,
+            current: Vec::with_capacity(LINKED),
             sends: 0,
             copied: Copied::default(),
             void: Vec::new(),
@@ -168,8 +233,8 @@ impl ZeroCopy {
         Ok(new)
     }
 
-    /// Whether `error`, from [`new`](Self::new) with `register`, means that the memory exceeds the
-    /// RLIMIT_MEMLOCK of this user.
+    /// Whether `error`, from [`new`](Self::new) with registered memory, means that the memory
+    /// exceeds the RLIMIT_MEMLOCK of this user.
     ///
     /// # References
     /// [getrlimit(2)], RLIMIT_MEMLOCK
@@ -180,18 +245,35 @@ impl ZeroCopy {
         error.raw_os_error() == Some(libc::ENOMEM)
     }
 
-    /// Sends no bytes, to find out whether sending is supported.
+    /// Sends no bytes, to find out whether sending is supported, and what else of it.
     fn probe(&mut self) -> io::Result<()> {
-        let mut result = self.attempt(0, 0)?;
+        let mut result = self.try_no_bytes()?;
+        if result == -libc::EINVAL && self.sends_as == ZeroCopySends::Vectored {
+            self.registered = false;
+            result = self.try_no_bytes()?;
+            if result != -libc::EINVAL {
+                // Pinned for nothing, and charged to RLIMIT_MEMLOCK.
+                self.in_flight.ring.submitter().unregister_buffers()?;
+            }
+        }
         if result == -libc::EINVAL {
             self.report = 0;
-            result = self.attempt(0, 0)?;
+            result = self.try_no_bytes()?;
         }
         match -result {
-            libc::EINVAL | libc::EOPNOTSUPP => Err(lacking("IORING_OP_SEND_ZC for this socket")),
+            libc::EINVAL | libc::EOPNOTSUPP => {
+                Err(lacking("zero-copy send of this kind for this socket"))
+            }
             _ if result < 0 => Err(error_of(result)),
             _ => Ok(()),
         }
+    }
+
+    fn try_no_bytes(&mut self) -> io::Result<i32> {
+        self.current.clear();
+        self.current.push(Send { offset: 0, bytes: 0, taken: None });
+        self.attempt()?;
+        Ok(self.current[0].taken.unwrap_or(-libc::EIO))
     }
 
     /// Whether the kernel reports which sends it copied. If it does not, completions are not
@@ -226,27 +308,35 @@ impl ZeroCopy {
     #[doc(alias = "io_uring_enter")]
     #[doc(alias = "IORING_OP_SEND_ZC")]
     pub fn send(&mut self, mut offset: usize, len: usize) -> io::Result<()> {
-        let end = offset.checked_add(len).filter(|&end| end <= self.in_flight.memory().len());
+        let end =
+            offset.checked_add(len).filter(|&end| end <= self.in_flight.memory().memory.len());
         let end = end.ok_or(io::ErrorKind::InvalidInput)?;
         let mut since = None;
         while offset < end {
-            let mut bytes = self.chunk_bytes.min(end - offset);
-            if self.registered {
-                bytes = bytes.min(REGISTERED_BYTES - offset % REGISTERED_BYTES);
-            }
-            let result = self.attempt(offset, bytes)?;
-            match usize::try_from(result) {
-                Ok(taken) => {
-                    self.counts.short += u64::from(taken < bytes);
-                    offset += taken;
-                    since = None;
+            self.plan(offset, end);
+            self.attempt()?;
+            let mut ended = false;
+            for at in 0..self.current.len() {
+                let Send { bytes, taken, .. } = self.current[at];
+                let result = taken.unwrap_or(-libc::ECANCELED);
+                match usize::try_from(result) {
+                    Ok(0) if ended => {}
+                    Ok(_) if ended => return Err(io::Error::other("a send overtook another")),
+                    Ok(taken) => {
+                        ended = taken < bytes;
+                        self.counts.short += u64::from(ended);
+                        offset += taken;
+                        since = None;
+                    }
+                    Err(_) if ended => {}
+                    Err(_) if result == -libc::ENOMEM || result == -libc::ENOBUFS => {
+                        self.counts.refused += 1;
+                        self.make_room(bytes, *since.get_or_insert_with(Instant::now))?;
+                        ended = true;
+                    }
+                    Err(_) if is_interruption(&error_of(result)) => ended = true,
+                    Err(_) => return Err(error_of(result)),
                 }
-                Err(_) if result == -libc::ENOMEM || result == -libc::ENOBUFS => {
-                    self.counts.refused += 1;
-                    self.make_room(bytes, *since.get_or_insert_with(Instant::now))?;
-                }
-                Err(_) if is_interruption(&error_of(result)) => {}
-                Err(_) => return Err(error_of(result)),
             }
             while self.in_flight.ring.outstanding() >= IN_FLIGHT {
                 self.await_notification()?;
@@ -255,54 +345,87 @@ impl ZeroCopy {
         Ok(())
     }
 
-    /// One request, up to its first completion. Returns its result.
-    fn attempt(&mut self, offset: usize, bytes: usize) -> io::Result<i32> {
-        self.sends = self.sends.wrapping_add(1);
-        let this = u64::from(self.sends) << 32 | bytes as u64;
-        let (ring, memory) = self.in_flight.parts();
-        let start = memory.base().wrapping_add(offset);
-        let mut send = opcode::SendZc::new(types::Fd(self.socket.as_raw_fd()), start, bytes as u32)
-            .flags(self.flags)
-            .zc_flags(self.report);
-        if self.registered {
-            // The index fits: only memory of 64 TiB would exceed it.
-            send = send.buf_index(Some((offset / REGISTERED_BYTES) as u16));
-        }
-        // SAFETY: the callers have checked that `offset..offset + bytes` lies within the memory.
-        // `InFlight` keeps it until the ring has nothing outstanding, notifications included. It is
-        // only read, and nothing can write to `Arc<Pages>`.
-        unsafe { ring.push(&send.build().user_data(this))? };
-        self.taken = None;
-        loop {
-            self.in_flight.ring.enter(1, None)?;
-            self.reap();
-            if let Some(taken) = self.taken {
-                return Ok(taken);
+    /// The sends of one call, of what is left from `offset` to `end`.
+    fn plan(&mut self, mut offset: usize, end: usize) {
+        self.current.clear();
+        let (sends, chunks) = match self.sends_as {
+            ZeroCopySends::Linked => (LINKED, 1),
+            ZeroCopySends::Vectored => (1, LINKED),
+            ZeroCopySends::Single | ZeroCopySends::SingleRegistered => (1, 1),
+        };
+        while self.current.len() < sends && offset < end {
+            let mut bytes = (chunks * self.chunk_bytes).min(REGISTERED_BYTES).min(end - offset);
+            if self.registered {
+                bytes = bytes.min(REGISTERED_BYTES - offset % REGISTERED_BYTES);
             }
+            self.current.push(Send { offset, bytes, taken: None });
+            offset += bytes;
         }
     }
 
-    /// Takes out all completions: the first one of the current send, and notifications, which are
-    /// counted. Returns the number of notifications.
-    fn reap(&mut self) -> usize {
+    /// Submits the current sends, and waits for the first completion of each.
+    fn attempt(&mut self) -> io::Result<()> {
+        let last = self.current.len().saturating_sub(1);
+        for (at, send) in self.current.iter().enumerate() {
+            let number = self.sends.wrapping_add(at as u32);
+            let (ring, source) = self.in_flight.parts();
+            let socket = ring.handle(0, &self.socket);
+            let start = source.memory.base().wrapping_add(send.offset);
+            // The index fits: only memory of 64 TiB would exceed it.
+            let buffer = self.registered.then_some((send.offset / REGISTERED_BYTES) as u16);
+            let request = if self.sends_as == ZeroCopySends::Vectored {
+                source.message.set(start, send.bytes, self.chunk_bytes);
+                source.message.request(socket, self.flags, self.report, buffer)
+            } else {
+                send_of(socket, start, send.bytes, self.flags, self.report, buffer)
+            };
+            let link = if at < last { squeue::Flags::IO_LINK } else { squeue::Flags::empty() };
+            let request = request.flags(link).user_data(user_data(number, send.bytes));
+            // SAFETY: the callers have checked that the bytes lie within the memory. `InFlight`
+            // keeps it, and the message that lists its parts, until the ring has nothing
+            // outstanding, notifications included. The memory is only read, and nothing can write
+            // to `Arc<Pages>`; the message is set anew when its request has completed once.
+            unsafe { ring.push(&request)? };
+        }
+        let first = self.sends;
+        self.sends = self.sends.wrapping_add(self.current.len() as u32);
+        loop {
+            let open = self.current.iter().filter(|send| send.taken.is_none()).count();
+            if open == 0 {
+                return Ok(());
+            }
+            self.in_flight.ring.enter(open, None)?;
+            self.reap(first);
+        }
+    }
+
+    /// Takes out all completions: the first ones of the current sends, of which `first` is the
+    /// number of the first, and notifications, which are counted. Returns the number of
+    /// notifications.
+    fn reap(&mut self, first: u32) -> usize {
         let mut notifications = 0;
         while let Some(completion) = self.in_flight.ring.pop() {
+            let number = (completion.user_data >> 32) as u32;
             if !completion.notification {
-                self.taken = Some(completion.result);
-                if completion.more && completion.result <= 0 {
-                    self.void.push(completion.user_data);
+                if let Some(send) = self.current.get_mut(number.wrapping_sub(first) as usize) {
+                    send.taken = Some(completion.result);
+                }
+                let is_cancelled = completion.result == -libc::ECANCELED;
+                if completion.result <= 0 && (completion.more || is_cancelled) {
+                    self.void.push(Void { send: completion.user_data, announced: completion.more });
                 }
                 continue;
             }
             notifications += 1;
-            if let Some(at) = self.void.iter().position(|&void| void == completion.user_data) {
-                self.void.swap_remove(at);
+            if let Some(at) = self.void.iter().position(|void| void.send == completion.user_data) {
+                if !self.void.swap_remove(at).announced && completion.counted {
+                    self.in_flight.ring.was_uncounted();
+                }
             } else if self.report != 0 {
                 self.counts.completions += 1;
                 let marked = completion.result as u32 & MARKED_COPIED != 0;
-                let (send, bytes) =
-                    ((completion.user_data >> 32) as u32, completion.user_data as u32);
-                self.counts.copied += u64::from(self.copied.was_copied(marked, send, bytes));
+                let bytes = completion.user_data as u32;
+                self.counts.copied += u64::from(self.copied.was_copied(marked, number, bytes));
             }
         }
         notifications
@@ -335,10 +458,10 @@ impl ZeroCopy {
     /// Waits until at least one notification has arrived, as long as the peer takes bytes.
     fn await_notification(&mut self) -> io::Result<()> {
         let mut until = Instant::now() + self.patience;
-        while self.reap() == 0 {
+        while self.reap(self.sends) == 0 {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() || !self.in_flight.ring.enter(1, Some(left))? {
-                if self.reap() > 0 {
+                if self.reap(self.sends) > 0 {
                     break;
                 }
                 if !self.acknowledged.advanced(&self.socket)? {
@@ -379,6 +502,27 @@ impl ZeroCopy {
     }
 }
 
+/// User data of send `number`.
+fn user_data(number: u32, bytes: usize) -> u64 {
+    u64::from(number) << 32 | bytes as u64
+}
+
+fn send_of(
+    socket: Handle,
+    start: *const u8,
+    bytes: usize,
+    flags: i32,
+    report: u16,
+    buffer: Option<u16>,
+) -> squeue::Entry {
+    opcode::SendZc::new(socket.fd, start, bytes as u32)
+        .flags(flags)
+        .zc_flags(report)
+        .buf_index(buffer)
+        .build()
+        .flags(socket.flags)
+}
+
 impl Drop for ZeroCopy {
     fn drop(&mut self) {
         if self.registered && self.in_flight.ring.quiesce(DROP_LIMIT) {
@@ -390,96 +534,4 @@ impl Drop for ZeroCopy {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::net::{TcpListener, TcpStream};
-
-    use super::*;
-
-    /// Bytes that fit into the send buffer of a socket if it is as large as net.core.wmem_max is by
-    /// default: 416 KiB, in which a byte in small packets takes almost three.
-    const FITS: usize = 100_000;
-
-    /// A socket with room for [`FITS`], whose peer has almost no room to receive.
-    fn connection_to_a_slow_peer() -> (TcpStream, TcpStream) {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        rustix::net::sockopt::set_socket_recv_buffer_size(&listener, 4_096).unwrap();
-        let sender = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        rustix::net::sockopt::set_socket_send_buffer_size(&sender, 400_000).unwrap();
-        (sender, listener.accept().unwrap().0)
-    }
-
-    fn ring_to(socket: TcpStream, memory: &Arc<Pages>, register: bool) -> Option<ZeroCopy> {
-        ZeroCopy::new(
-            socket.into(),
-            Arc::clone(memory),
-            65_536,
-            register,
-            false,
-            Duration::from_millis(50),
-        )
-        .map_err(|error| eprintln!("skipped: {error}"))
-        .ok()
-    }
-
-    #[test]
-    fn a_drain_whose_peer_does_not_read_is_over_in_time_and_nothing_the_kernel_reads_is_freed() {
-        let memory = Arc::new(Pages::new(FITS).unwrap());
-        for register in [false, true] {
-            let (sender, receiver) = connection_to_a_slow_peer();
-            let Some(mut ring) = ring_to(sender, &memory, register) else { return };
-            ring.send(0, FITS).unwrap();
-            let held = Arc::strong_count(&memory);
-            // Its kernel took bytes before the drain, and none in it: once more patience, and over.
-            let began = Instant::now();
-            assert_eq!(ring.drain().unwrap_err().kind(), io::ErrorKind::TimedOut);
-            assert!(began.elapsed() >= 2 * Duration::from_millis(50));
-            drop(ring);
-            assert_eq!(
-                Arc::strong_count(&memory),
-                held,
-                "leaked, because the kernel still used it"
-            );
-            drop(receiver);
-        }
-    }
-
-    #[test]
-    fn a_drained_ring_gives_its_memory_back() {
-        let memory = Arc::new(Pages::new(200_000).unwrap());
-        for register in [false, true] {
-            let (sender, mut receiver) = connection_to_a_slow_peer();
-            let Some(mut ring) = ring_to(sender, &memory, register) else { return };
-            let reader =
-                std::thread::spawn(move || std::io::copy(&mut receiver, &mut std::io::sink()));
-            ring.send(1, 199_999).unwrap();
-            ring.drain().unwrap();
-            drop(ring);
-            assert_eq!(reader.join().unwrap().unwrap(), 199_999);
-            assert_eq!(Arc::strong_count(&memory), 1);
-        }
-    }
-
-    #[test]
-    fn a_range_that_is_not_within_the_memory_is_refused() {
-        let memory = Arc::new(Pages::new(4_096).unwrap());
-        let (sender, _receiver) = connection_to_a_slow_peer();
-        let Some(mut ring) = ring_to(sender, &memory, false) else { return };
-        for (offset, len) in [(0, memory.len() + 1), (memory.len(), 1), (usize::MAX, 2)] {
-            assert_eq!(ring.send(offset, len).unwrap_err().kind(), io::ErrorKind::InvalidInput);
-        }
-    }
-
-    #[test]
-    fn a_socket_without_zero_copy_is_unsupported_at_once() {
-        let memory = Arc::new(Pages::new(4_096).unwrap());
-        let (sender, _receiver) = std::os::unix::net::UnixStream::pair().unwrap();
-        let error =
-            ZeroCopy::new(sender.into(), memory, 65_536, false, false, Duration::from_millis(50))
-                .unwrap_err();
-        if error.raw_os_error().is_some() {
-            eprintln!("skipped: {error}");
-            return;
-        }
-        assert_eq!(error.kind(), io::ErrorKind::Unsupported);
-    }
-}
+mod tests;
