@@ -15,6 +15,7 @@ mod cipher;
 mod congestion;
 mod definition;
 mod flows;
+pub(crate) mod gso_max;
 mod level;
 mod message;
 mod mtu;

@@ -33,7 +33,7 @@ impl Definition for MtuFactor {
     }
 
     fn value_for(&self, cell: &Cell, _at: &FixedParams, link: &LinkFacts) -> Value {
-        Value::Number(link.wanted(&cell.levels).0.into())
+        Value::Number(link.wanted(&cell.levels).mtu_bytes.into())
     }
 
     fn put(&self, level: &Value, cell: &mut Cell) {

@@ -23,6 +23,8 @@ pub struct SendSetup {
     /// Every call says that more will follow: MSG_MORE, SPLICE_F_MORE. A path whose calls take no
     /// flags cannot be opened then.
     pub more: bool,
+    /// The largest packet that the link's device takes from TCP, in bytes, or more.
+    pub packet_bytes: usize,
     /// Offset on its page at which a user-space buffer begins.
     pub align: Align,
     /// Kind of pages that `resident` consists of.
@@ -54,6 +56,7 @@ impl SendSetup {
             buffer_bytes,
             call_bytes: None,
             more: false,
+            packet_bytes: 1 << 16,
             align: Align::Page,
             pages: CopyPages::Scattered,
             cpu: None,

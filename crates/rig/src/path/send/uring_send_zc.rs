@@ -47,6 +47,7 @@ impl UringSendZc {
         let copy = Arc::clone(setup.resident.copy_of(&setup.files, setup.pages)?);
         let (socket, pages) = (own(socket)?, Arc::clone(copy.pages()));
         let ring = ZeroCopy::new(socket, pages, setup.buffer_bytes, fixed, setup.more, PATIENCE)
+            .map(|ring| ring.in_packets_of(setup.packet_bytes))
             .map_err(|error| {
                 if fixed && over_the_limit(&error) {
                     too_large(copy.pages().len())
