@@ -337,7 +337,7 @@ pub(crate) fn cork() -> (Run, Estimates) {
     let (run, mut estimates) = plan("cork", &factors, Factor::Push, |cell| {
         let small = 64.0 / cell.levels.message_bytes.unwrap() as f64;
         match cell.levels.push.unwrap() {
-            Push::Cork | Push::More => (400.0 + 9000.0 * small, 310.0),
+            Push::Cork | Push::More | Push::File => (400.0 + 9000.0 * small, 310.0),
             Push::Plain => (400.0 + 9800.0 * small, 310.0 + 900.0 * small),
             Push::Nodelay => (400.0 + 11_000.0 * small, 310.0 + 8000.0 * small),
         }

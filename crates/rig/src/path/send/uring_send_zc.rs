@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::definition::Definition;
 use super::sender::Sender;
-use super::setup::SendSetup;
+use super::setup::{More, SendSetup};
 use super::socket_writer::broken;
 use crate::path::resident::ResidentCopy;
 use crate::path::uring::{no, own};
@@ -46,15 +46,18 @@ impl UringSendZc {
     ) -> std::result::Result<Self, Unavailable> {
         let copy = Arc::clone(setup.resident.copy_of(&setup.files, setup.pages)?);
         let (socket, pages) = (own(socket)?, Arc::clone(copy.pages()));
-        let ring = ZeroCopy::new(socket, pages, setup.buffer_bytes, fixed, setup.more, PATIENCE)
-            .map(|ring| ring.in_packets_of(setup.packet_bytes))
-            .map_err(|error| {
-                if fixed && over_the_limit(&error) {
-                    too_large(copy.pages().len())
-                } else {
-                    no(error)
-                }
-            })?;
+        let ring = ZeroCopy::new(
+            socket,
+            pages,
+            setup.buffer_bytes,
+            fixed,
+            setup.more == More::Always,
+            PATIENCE,
+        )
+        .map(|ring| ring.in_packets_of(setup.packet_bytes))
+        .map_err(|error| {
+            if fixed && over_the_limit(&error) { too_large(copy.pages().len()) } else { no(error) }
+        })?;
         Ok(Self { ring, copy, bytes: 0 })
     }
 }

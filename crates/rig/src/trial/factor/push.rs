@@ -4,14 +4,18 @@
 use std::net::TcpStream;
 
 use super::effect::Effect;
-use crate::path::SendSetup;
+use crate::path::{More, SendSetup};
 use zc_run::{Cell, Error, FixedParams, Push as Level, Result};
 
 pub(super) struct Push;
 
 impl Effect for Push {
     fn set_up(&self, _cell: &Cell, fixed: &FixedParams, setup: &mut SendSetup) {
-        setup.more = fixed.push == Level::More;
+        setup.more = match fixed.push {
+            Level::Plain | Level::Cork | Level::Nodelay => More::Never,
+            Level::File => More::Inside,
+            Level::More => More::Always,
+        };
     }
 
     fn before_drain(&self, socket: &TcpStream, fixed: &FixedParams) -> Result<()> {
