@@ -52,6 +52,7 @@ factors! {
     Cipher = super::cipher::CipherFactor,
     Record = super::record::RecordFactor,
     TlsVersion = super::tls_version::TlsVersionFactor,
+    Head = super::head::HeadFactor,
 }
 
 impl Factor {

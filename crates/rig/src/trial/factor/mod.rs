@@ -10,6 +10,7 @@ mod align;
 mod congestion;
 mod effect;
 mod gso_max;
+mod head;
 mod message;
 mod pages;
 mod placement;
@@ -21,7 +22,7 @@ pub(super) use effect::Effect;
 pub(super) use tcp_options::set_tcp_options;
 
 /// All effects; a trial calls a hook of each in this order.
-pub(super) const EFFECTS: [&dyn Effect; 8] = [
+pub(super) const EFFECTS: [&dyn Effect; 9] = [
     &placement::Placement,
     &message::Message,
     &sockbuf::Sockbuf,
@@ -29,5 +30,6 @@ pub(super) const EFFECTS: [&dyn Effect; 8] = [
     &align::Align,
     &pages::Pages,
     &gso_max::GsoMax,
+    &head::Head,
     &congestion::Congestion,
 ];
