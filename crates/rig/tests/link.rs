@@ -86,6 +86,7 @@ const CASES: &[(&str, Case)] = &[
     ),
     ("the_bytes_of_every_path_are_proven_at_every_mtu", several::every_path_is_proven_at_every_mtu),
     ("null_notes_packets_of_every_size", gso_max::null_notes_packets_of_every_size),
+    ("null_has_packets_of_every_size_behind_a_bridge", gso_max::null_has_them_behind_a_bridge_too),
     ("veth_carries_packets_of_every_size", gso_max::veth_carries_packets_of_every_size),
     (
         "null_refuses_large_packets_over_ipv6_and_says_why",

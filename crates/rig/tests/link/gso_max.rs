@@ -4,8 +4,8 @@ use super::several::{PROOF, lengths, rig, several};
 use super::{End, counts_what_is_sent, sent_to_far_end, two_cpus};
 use zc_rig::link::{Link, Several};
 use zc_run::{
-    Cell, Factor, IpVersion, Level, Levels, LinkKind, LinkOptions, Probe, RecvPath, SendPath,
-    UnavailableKind,
+    Cell, Factor, IpVersion, Level, Levels, LinkKind, LinkOptions, OffloadSwitch, Probe, RecvPath,
+    SendPath, UnavailableKind,
 };
 
 const LARGEST: &str = "largest packet to segment";
@@ -58,6 +58,23 @@ pub(crate) fn null_notes_packets_of_every_size() -> End {
         assert!(are_as_large(counts.bytes / counts.packets, *bytes), "{bytes}: {counts:?}");
     }
     missing.map_or(End::Passed, End::Skipped)
+}
+
+pub(crate) fn null_has_them_behind_a_bridge_too() -> End {
+    for bytes in [32 << 10, 256 << 10] {
+        let options = LinkOptions {
+            gso_max_bytes: Some(bytes),
+            switched_off: [OffloadSwitch::NoGso].into(),
+            ..LinkOptions::default()
+        };
+        let Several { link, .. } =
+            or_skip!(several(LinkKind::Null, or_skip!(two_cpus()), &options, &[]));
+        assert_eq!(link.facts().device, "zcbr0");
+        let counts = sent_to_far_end(&*link, 50_000_000);
+        assert_eq!((counts.bytes, counts.gaps), (50_000_000, 0), "{bytes}: {counts:?}");
+        assert!(are_as_large(counts.bytes / counts.packets, bytes), "{bytes}: {counts:?}");
+    }
+    End::Passed
 }
 
 pub(crate) fn veth_carries_packets_of_every_size() -> End {
