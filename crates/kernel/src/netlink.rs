@@ -34,6 +34,9 @@ const UP: u32 = libc::IFF_UP as u32;
 // include/uapi/linux/veth.h, if_link.h, rtnetlink.h
 const VETH_INFO_PEER: u16 = 1;
 const IFLA_BR_MCAST_SNOOPING: u16 = 23;
+const IFLA_GRO_MAX_SIZE: u16 = 58;
+const IFLA_GSO_IPV4_MAX_SIZE: u16 = 63;
+const IFLA_GRO_IPV4_MAX_SIZE: u16 = 64;
 const RTM_NEWSTATS: u16 = 92;
 const RTM_GETSTATS: u16 = 94;
 const IFLA_STATS_LINK_64: u16 = 1;
@@ -321,6 +324,33 @@ impl Devices {
     #[doc(alias = "IFLA_MTU")]
     pub fn set_mtu(&self, index: u32, mtu_bytes: u32) -> io::Result<()> {
         self.set_link(index, 0, &[word(libc::IFLA_MTU, mtu_bytes)])
+    }
+
+    /// Sets the largest packet that TCP hands to a device before segmentation, and the largest into
+    /// which the device merges received ones, with RTM_SETLINK: over both versions of IP. A kernel
+    /// before 6.3 ignores what is about IPv4, which [`Devices::settings`] shows.
+    ///
+    /// # Errors
+    /// - EPERM: CAP_NET_ADMIN is needed.
+    /// - EINVAL: the driver, or the kernel, has no packets as large (IFLA_TSO_MAX_SIZE). Before 5.19
+    ///   that is 64 KiB.
+    ///
+    /// # References
+    /// [rtnetlink(7)]
+    ///
+    /// [rtnetlink(7)]: https://man7.org/linux/man-pages/man7/rtnetlink.7.html
+    #[doc(alias = "IFLA_GSO_MAX_SIZE")]
+    #[doc(alias = "IFLA_GSO_IPV4_MAX_SIZE")]
+    #[doc(alias = "IFLA_GRO_MAX_SIZE")]
+    #[doc(alias = "IFLA_GRO_IPV4_MAX_SIZE")]
+    pub fn set_gso_max(&self, index: u32, bytes: u32) -> io::Result<()> {
+        let sizes = [
+            libc::IFLA_GSO_MAX_SIZE,
+            IFLA_GRO_MAX_SIZE,
+            IFLA_GSO_IPV4_MAX_SIZE,
+            IFLA_GRO_IPV4_MAX_SIZE,
+        ];
+        self.set_link(index, 0, &sizes.map(|kind| word(kind, bytes)))
     }
 
     /// Creates a bridge with RTM_NEWLINK and makes the device number `index` its only port. The
@@ -621,6 +651,31 @@ mod tests {
             assert!(device.mac.is_some());
             assert!(!peer_side.find("zc1").unwrap().up);
             std::net::UdpSocket::bind("192.0.2.1:0").unwrap();
+        });
+    }
+
+    #[test]
+    fn the_largest_packet_of_a_device_is_set_and_one_that_no_kernel_knows_is_refused() {
+        crate::testing::in_a_namespace(|namespace| {
+            let devices = Devices::open().unwrap();
+            devices.make_veth("zc0", "zc1", std::os::fd::AsFd::as_fd(&namespace)).unwrap();
+            let index = devices.find("zc0").unwrap().index;
+            for bytes in [32_768, 65_536, 131_072, 524_280] {
+                match devices.set_gso_max(index, bytes) {
+                    Err(error) if bytes > 65_536 && error.raw_os_error() == Some(libc::EINVAL) => {
+                        eprintln!("skipped: this kernel has no packets of {bytes} bytes");
+                        continue;
+                    }
+                    set => set.unwrap(),
+                }
+                let found = devices.settings(index).unwrap();
+                assert_eq!(found.gso_max_bytes, Some(bytes));
+                for ipv4 in [found.gso_ipv4_max_bytes, found.gro_ipv4_max_bytes] {
+                    assert!(ipv4.is_none_or(|ipv4| ipv4 == bytes), "{found:?}");
+                }
+            }
+            let error = devices.set_gso_max(index, 524_281).unwrap_err();
+            assert_eq!(error.raw_os_error(), Some(libc::EINVAL));
         });
     }
 

@@ -282,6 +282,41 @@ pub fn rcvbuf(socket: impl AsFd) -> io::Result<usize> {
     Ok(sockopt::socket_recv_buffer_size(socket)?)
 }
 
+/// Sets SO_RCVLOWAT with setsockopt(2): the bytes that must be queued for the socket to be readable.
+/// The kernel limits it to half of the receive buffer and makes the buffer large enough. A socket
+/// whose window is closing, or that is at its end, is readable with fewer.
+///
+/// # Errors
+/// - ENOTSOCK: not a socket.
+///
+/// # References
+/// - [socket(7)], SO_RCVLOWAT
+/// - `tcp_set_rcvlowat` in net/ipv4/tcp.c
+///
+/// [socket(7)]: https://man7.org/linux/man-pages/man7/socket.7.html
+#[doc(alias = "setsockopt")]
+#[doc(alias = "SO_RCVLOWAT")]
+pub fn set_rcvlowat(socket: impl AsFd, bytes: usize) -> io::Result<()> {
+    let bytes = libc::c_int::try_from(bytes).unwrap_or(libc::c_int::MAX);
+    crate::sockopt::set_int(socket, libc::SOL_SOCKET, libc::SO_RCVLOWAT, bytes)
+}
+
+/// The bytes that must be queued for the socket to be readable, by getsockopt(2), SO_RCVLOWAT.
+///
+/// # Errors
+/// - ENOTSOCK: not a socket.
+///
+/// # References
+/// [socket(7)], SO_RCVLOWAT
+///
+/// [socket(7)]: https://man7.org/linux/man-pages/man7/socket.7.html
+#[doc(alias = "getsockopt")]
+#[doc(alias = "SO_RCVLOWAT")]
+pub fn rcvlowat(socket: impl AsFd) -> io::Result<usize> {
+    let bytes = int_option(socket, libc::SOL_SOCKET, libc::SO_RCVLOWAT)?;
+    Ok(usize::try_from(bytes).unwrap_or(0))
+}
+
 /// Sets TCP_NODELAY with setsockopt(2): sends partial segments at once. Setting it also flushes
 /// what a cork or MSG_MORE has held back.
 ///
@@ -336,6 +371,10 @@ pub fn set_option(socket: impl AsFd, option: i32, value: i32) -> io::Result<()> 
 /// tcp(7), getsockopt(2).
 #[doc(alias = "getsockopt")]
 pub fn option(socket: impl AsFd, option: i32) -> io::Result<i32> {
+    int_option(socket, libc::IPPROTO_TCP, option)
+}
+
+fn int_option(socket: impl AsFd, level: i32, option: i32) -> io::Result<i32> {
     let mut value = 0;
     let mut len = mem::size_of_val(&value) as libc::socklen_t;
     // SAFETY: getsockopt writes at most `len` bytes, which is the size of the int, and the length;
@@ -343,7 +382,7 @@ pub fn option(socket: impl AsFd, option: i32) -> io::Result<i32> {
     let status = unsafe {
         libc::getsockopt(
             socket.as_fd().as_raw_fd(),
-            libc::IPPROTO_TCP,
+            level,
             option,
             (&raw mut value).cast::<libc::c_void>(),
             &raw mut len,
@@ -960,6 +999,21 @@ mod tests {
             }
         };
         assert!(matches!(error.raw_os_error(), Some(libc::EPIPE | libc::ECONNRESET)), "{error}");
+    }
+
+    #[test]
+    fn fewer_bytes_than_the_low_water_mark_wake_nobody_but_their_end_does() {
+        let (one, other) = connection();
+        set_rcvlowat(&other, 1000).unwrap();
+        assert_eq!(rcvlowat(&other).unwrap(), 1000);
+        send(&one, &[0; 999]).unwrap();
+        assert!(!wait_readable(&other, Duration::from_millis(20)).unwrap());
+        send(&one, &[0; 1]).unwrap();
+        assert!(wait_readable(&other, Duration::from_secs(10)).unwrap());
+        assert_eq!(recv(&other, &mut [0; 2000]).unwrap(), 1000);
+        send(&one, &[0; 1]).unwrap();
+        one.shutdown(std::net::Shutdown::Write).unwrap();
+        assert!(wait_readable(&other, Duration::from_secs(10)).unwrap());
     }
 
     #[test]

@@ -87,6 +87,17 @@ const CASES: &[(&str, Case)] = &[
         several::each_switch_changes_packets,
     ),
     ("the_bytes_of_every_path_are_proven_at_every_mtu", several::every_path_is_proven_at_every_mtu),
+    ("null_notes_packets_of_every_size", gso_max::null_notes_packets_of_every_size),
+    ("null_has_packets_of_every_size_behind_a_bridge", gso_max::null_has_them_behind_a_bridge_too),
+    ("veth_carries_packets_of_every_size", gso_max::veth_carries_packets_of_every_size),
+    (
+        "null_refuses_large_packets_over_ipv6_and_says_why",
+        gso_max::null_refuses_large_packets_over_ipv6,
+    ),
+    (
+        "the_bytes_of_every_path_are_proven_at_every_largest_packet",
+        gso_max::every_path_is_proven_at_every_size,
+    ),
     ("null_passes_what_goes_to_other_ports", null_passes_other_ports),
     ("null_sees_a_flow_that_is_reset", null_sees_a_reset),
     ("null_needs_a_second_cpu_and_root_and_says_so", null_needs_two_cpus_and_root),
@@ -243,6 +254,8 @@ macro_rules! or_skip {
     };
 }
 
+#[path = "link/gso_max.rs"]
+mod gso_max;
 #[path = "link/several.rs"]
 mod several;
 

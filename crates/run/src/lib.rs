@@ -64,7 +64,7 @@ pub use host::{
     CGROUP_CLOCKS, CpuFacts, EMULATOR, Host, INSTEAD_OF_EMULATED, INSTEAD_OF_THROTTLED,
     MemoryFacts, WHY_EMULATED, clock_ticks, why_throttled,
 };
-pub use link::{AckOptions, DeviceFacts, LinkFacts, LinkOptions, Offloads};
+pub use link::{AckOptions, DeviceFacts, LinkFacts, LinkOptions, LinkSettings, Offloads};
 pub use memory::{Cache, MemoryBlock, MemoryRun, MemorySet, MemoryVisit};
 pub use names::{IpVersion, LinkKind, MemoryLoop, SoakerKind, UnknownName};
 pub use nfs::{

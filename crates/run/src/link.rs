@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::factor::gso_max;
 use super::{IpVersion, Levels, LinkKind, OffloadSwitch};
 
 /// Offloads of a device by ethtool's names (`tx-tcp-segmentation` ...); on is true.
@@ -56,6 +57,19 @@ fn is_held_back_ns(ns: &u64) -> bool {
     *ns == held_back_ns()
 }
 
+/// The settings of a link's devices in which cells may differ. Cells with other settings have a
+/// link of their own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LinkSettings {
+    /// MTU in bytes.
+    pub mtu_bytes: u32,
+    /// Offloads that are switched off.
+    pub switched_off: BTreeSet<OffloadSwitch>,
+    /// The largest packet before segmentation that was asked for, in bytes; null is the device's
+    /// own.
+    pub gso_max_bytes: Option<u32>,
+}
+
 /// Requested properties of a link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LinkOptions {
@@ -68,6 +82,9 @@ pub struct LinkOptions {
     pub mtu_bytes: Option<u32>,
     /// Offloads to switch off at the sender's or the receiver's device. Not for `loopback`.
     pub switched_off: BTreeSet<OffloadSwitch>,
+    /// The largest packet before segmentation, and the largest merged one, in bytes; null keeps
+    /// what the devices have. Not for `loopback`.
+    pub gso_max_bytes: Option<u32>,
 }
 
 impl Default for LinkOptions {
@@ -77,6 +94,7 @@ impl Default for LinkOptions {
             ip: IpVersion::V4,
             mtu_bytes: None,
             switched_off: BTreeSet::new(),
+            gso_max_bytes: None,
         }
     }
 }
@@ -88,7 +106,24 @@ impl LinkOptions {
         Self {
             mtu_bytes: levels.mtu_bytes.or(self.mtu_bytes),
             switched_off: levels.switched_off.clone().unwrap_or_else(|| self.switched_off.clone()),
+            gso_max_bytes: gso_max_bytes(levels, self.gso_max_bytes),
             ..self.clone()
+        }
+    }
+
+    /// Whether they ask for settings of devices that are not zc's own to change.
+    pub fn change_devices(&self) -> bool {
+        self.mtu_bytes.is_some() || !self.switched_off.is_empty() || self.gso_max_bytes.is_some()
+    }
+
+    /// The settings of the link that has these properties, where `base` is the link that has none
+    /// but the default ones.
+    #[must_use]
+    pub fn settings(&self, base: &LinkFacts) -> LinkSettings {
+        LinkSettings {
+            mtu_bytes: self.mtu_bytes.unwrap_or(base.mtu_bytes),
+            switched_off: self.switched_off.clone(),
+            gso_max_bytes: self.gso_max_bytes,
         }
     }
 }
@@ -126,6 +161,10 @@ pub struct LinkFacts {
     /// Offloads that were to be switched off.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub switched_off: BTreeSet<OffloadSwitch>,
+    /// The largest packet before segmentation that was asked for, in bytes; `settings` has the one
+    /// that the device has. Null: that of the device was left as it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gso_max_bytes: Option<u32>,
     /// Initial congestion window of connections over this link, in packets; null is the kernel's
     /// default (10).
     #[serde(default)]
@@ -138,13 +177,34 @@ pub struct LinkFacts {
 }
 
 impl LinkFacts {
-    /// MTU and switched-off offloads of the link of a cell with these levels; `self` is the link of
-    /// cells that do not ask for others.
-    pub fn wanted<'a>(&'a self, levels: &'a Levels) -> (u32, &'a BTreeSet<OffloadSwitch>) {
-        (
-            levels.mtu_bytes.unwrap_or(self.mtu_bytes),
-            levels.switched_off.as_ref().unwrap_or(&self.switched_off),
-        )
+    /// The settings in which links of a run may differ.
+    #[must_use]
+    pub fn own_settings(&self) -> LinkSettings {
+        LinkSettings {
+            mtu_bytes: self.mtu_bytes,
+            switched_off: self.switched_off.clone(),
+            gso_max_bytes: self.gso_max_bytes,
+        }
+    }
+
+    /// The settings of the link of a cell with these levels; `self` is the link of cells that do
+    /// not ask for others.
+    #[must_use]
+    pub fn wanted(&self, levels: &Levels) -> LinkSettings {
+        LinkSettings {
+            mtu_bytes: levels.mtu_bytes.unwrap_or(self.mtu_bytes),
+            switched_off: levels.switched_off.clone().unwrap_or_else(|| self.switched_off.clone()),
+            gso_max_bytes: gso_max_bytes(levels, self.gso_max_bytes),
+        }
+    }
+}
+
+/// The largest packet that a cell with these levels asks for; `usual` is that of cells that do not
+/// mention it.
+fn gso_max_bytes(levels: &Levels, usual: Option<u32>) -> Option<u32> {
+    match levels.more.get(gso_max::NAME) {
+        Some(level) => level.bytes().and_then(|bytes| u32::try_from(bytes).ok()),
+        None => usual,
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::factor::UNSET;
+use super::factor::{UNSET, gso_max};
 use super::traffic::SavedTraffic;
 use super::{
     Align, CopyPages, Factor, FactorLevels, HostState, LinkKind, OffloadSwitch, Placement, Push,
@@ -138,6 +138,13 @@ pub struct Levels {
 }
 
 impl Levels {
+    /// Whether the cell asks for a link of its own.
+    pub(crate) fn has_own_link(&self) -> bool {
+        self.mtu_bytes.is_some()
+            || self.switched_off.is_some()
+            || self.more.get(gso_max::NAME).is_some()
+    }
+
     /// Whether the cell has no levels of its own.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()

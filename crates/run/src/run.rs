@@ -96,8 +96,8 @@ impl Header {
 
     /// The link of a cell with these levels; `None` if there was none.
     pub fn link_of(&self, levels: &Levels) -> Option<&LinkFacts> {
-        let (mtu_bytes, switched_off) = self.link.wanted(levels);
-        self.links().find(|link| link.mtu_bytes == mtu_bytes && link.switched_off == *switched_off)
+        let wanted = self.link.wanted(levels);
+        self.links().find(|link| link.own_settings() == wanted)
     }
 }
 

@@ -30,7 +30,7 @@ pub use nfs::{
     Reader, ReaderProgram, ServerProgram as NfsServerProgram, Serving, ToOpen, read_by_mounts,
     serve as serve_nfs, start_server as start_nfs_server, written_crc32,
 };
-pub use own::{HEAD_BYTES, OwnServer, why_not};
+pub use own::{Answer, HEAD_BYTES, OwnServer, why_not};
 pub use rig::{OriginOf, ServerRig, ServerSetup};
 pub use served::Served;
 pub use whole::{Replayed, Whole};

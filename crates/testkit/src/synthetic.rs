@@ -404,6 +404,7 @@ impl Synthetic {
                 rps_check: None,
                 ip: IpVersion::V4,
                 switched_off: Default::default(),
+                gso_max_bytes: None,
                 initial_window_packets: None,
                 far_end: None,
                 passed_over: Vec::new(),

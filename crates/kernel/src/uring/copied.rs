@@ -17,8 +17,10 @@
 const PACKET_BYTES: u32 = 1 << 16;
 
 /// Classifies the notifications of one ring in their order.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Copied {
+    /// Largest packet that the socket's device takes from TCP, or more.
+    packet_bytes: u32,
     /// The previous notification, whose packet a marked send may have joined.
     before: Before,
 }
@@ -34,12 +36,23 @@ enum Before {
     Joined(u32),
 }
 
+impl Default for Copied {
+    fn default() -> Self {
+        Self::in_packets_of(PACKET_BYTES)
+    }
+}
+
 impl Copied {
+    /// For a device that takes packets of `packet_bytes`, or of fewer.
+    pub(super) fn in_packets_of(packet_bytes: u32) -> Self {
+        Self { packet_bytes, before: Before::default() }
+    }
+
     /// Whether the send of the next notification was copied. `send` is its number (modulo 2^32),
     /// `bytes` its length.
     pub(super) fn was_copied(&mut self, marked: bool, send: u32, bytes: u32) -> bool {
         let joined = match self.before {
-            _ if bytes >= PACKET_BYTES => false,
+            _ if bytes >= self.packet_bytes => false,
             Before::Copied => false,
             Before::Unmarked => true,
             Before::Joined(before) => (send.wrapping_sub(before) as i32) < 0,
@@ -78,6 +91,15 @@ mod tests {
             copied([(false, 1, LARGE), (false, 3, LARGE), (true, 4, 5_000), (true, 2, 5_000)]),
             [0; 0]
         );
+    }
+
+    #[test]
+    fn a_large_send_may_have_joined_a_packet_that_is_larger_still() {
+        let two = [(false, 1, LARGE), (true, 2, LARGE)];
+        let copied =
+            |mut by: Copied| two.map(|(marked, send, len)| by.was_copied(marked, send, len));
+        assert_eq!(copied(Copied::default()), [false, true]);
+        assert_eq!(copied(Copied::in_packets_of(1 << 19)), [false, false]);
     }
 
     #[test]

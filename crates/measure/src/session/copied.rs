@@ -22,8 +22,9 @@ pub(super) struct CopiedShares {
 impl CopiedShares {
     /// For a run before its first block.
     pub(super) fn new(header: &Header) -> Self {
-        let linear =
-            |cell: &&Cell| header.link.wanted(&cell.levels).1.contains(&OffloadSwitch::NoSg);
+        let linear = |cell: &&Cell| {
+            header.link.wanted(&cell.levels).switched_off.contains(&OffloadSwitch::NoSg)
+        };
         let varies_by_itself =
             header.plan.cells.iter().filter(linear).map(|cell| cell.label.clone()).collect();
         Self { first: BTreeMap::new(), varies_by_itself }

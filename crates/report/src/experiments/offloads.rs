@@ -45,7 +45,7 @@ const HISTORICAL: &[Historical] = &[
 ];
 
 pub(super) fn section(run: &Run, estimates: &Estimates, pivot: &Pivot) -> Section {
-    let switched = |cell: &Cell| run.header.link.wanted(&cell.levels).1.clone();
+    let switched = |cell: &Cell| run.header.link.wanted(&cell.levels).switched_off;
     let mut levels: Vec<BTreeSet<OffloadSwitch>> = Vec::new();
     for placed in pivot.cells() {
         let own = switched(placed.cell);

@@ -6,8 +6,10 @@ use crate::digits::{percent, ratio};
 use crate::run::baseline::Baseline;
 use crate::run::pivot::Pivot;
 use crate::run::pivot_tables::table;
+use crate::terminal::part::Part;
+use crate::text::distinct;
 use zc_analysis::{Comparison, Estimates};
-use zc_run::{Run, escape};
+use zc_run::{Cell, LinkKind, Run, SendPath, escape};
 
 /// Andrew Morton, 27 January 2001: load of a dual 500 MHz Pentium II with a 3c905C that receives
 /// 11.5 MB/s in reads of 16 KiB.
@@ -35,10 +37,61 @@ pub(super) fn section(run: &Run, estimates: &Estimates, pivot: &Pivot) -> Sectio
         Some(own) => Some(ratio(own.value, own.half_width)),
         None => placed.figures.cost_ns_per_kib.receiver.map(|_| "1".to_owned()),
     });
+    let mapped = table(
+        run,
+        pivot,
+        "Share of the bytes that were mapped instead of copied".to_owned(),
+        false,
+        |placed| placed.figures.traffic.mapped_share.map(percent),
+    );
+    let unmapped = why_unmapped(run, pivot).map(|why| Part::Text(vec![why]));
     Section {
-        parts: own.into_iter().chain(loads).collect(),
+        parts: own.into_iter().chain(loads).chain(mapped).chain(unmapped).collect(),
         conclusion: conclusion(estimates, pivot),
     }
+}
+
+/// Why nothing was mapped, where some cell that could map has mapped nothing: one sentence for each
+/// cause.
+fn why_unmapped(run: &Run, pivot: &Pivot) -> Option<String> {
+    let unmapped = pivot.cells().filter(|placed| placed.figures.traffic.mapped_share == Some(0.0));
+    let causes = distinct(unmapped.map(|placed| cause(run, placed.cell)));
+    (!causes.is_empty()).then(|| format!("Nothing was mapped: {}.", causes.join("; ")))
+}
+
+/// Only single pages that are filled with payload and belong to nothing else can be mapped
+/// (can_map_frag() in net/ipv4/tcp.c).
+fn cause(run: &Run, cell: &Cell) -> String {
+    let sender = cell.transfer.sender();
+    let link = run.header.plan.fixed.link;
+    if link == LinkKind::Remote {
+        return "a device must put payload into pages of its own (ethtool -g: TCP data split), and \
+                the payload of a segment must fill pages (an MTU of 4148 bytes over IPv4, 4168 \
+                over IPv6)"
+            .to_owned();
+    }
+    let whose = match cell.transfer.send_path() {
+        Some(SendPath::Sendfile | SendPath::Splice | SendPath::UringSplice) => {
+            "pages of the file, which are the page cache's"
+        }
+        Some(SendPath::Vmsplice) => "pages of its memory, which are the process's",
+        Some(
+            SendPath::MsgZerocopy
+            | SendPath::MsgZerocopyMmap
+            | SendPath::UringSendZc
+            | SendPath::UringSendZcFixed,
+        ) => {
+            return format!(
+                "the kernel copies what {sender} sends over {link} into pages, and none of them \
+                 was filled by a segment (an MTU of 4148 bytes over IPv4, 4168 over IPv6)"
+            );
+        }
+        _ => "its socket's buffers, which are parts of larger pages",
+    };
+    format!(
+        "over {link} the sender's own memory arrives, and that of {sender} is {whose}; what \
+         msg-zerocopy sends is copied into single pages, which can be mapped"
+    )
 }
 
 /// The cheapest receive path that was shown to cost less and that reads its bytes.

@@ -1,7 +1,9 @@
 //! The figures of a cell's traffic, in the order of their columns in the table of traffic.
 
 use super::entry::{Column, Entry, Group, Needs, Value, bare, csv, metric};
-use super::unit::{BYTES, CALLS_PER_MB, INTERRUPTS_PER_S, NONE, PACKETS_PER_S, SWITCHES_PER_MB};
+use super::unit::{
+    BYTES, CALLS_PER_MB, INTERRUPTS_PER_S, NONE, PACKETS_PER_S, RATIO, SWITCHES_PER_MB,
+};
 use crate::digits::{percent, significant};
 use zc_analysis::{CellEstimate, Figure};
 
@@ -59,6 +61,18 @@ pub(super) const TRAFFIC: &[Entry<CellEstimate>] = &[
             .needs(&[Needs::OwnCalls])],
         csv: &[csv("recv_calls_per_mb")],
         metric: metric("zc_recv"),
+    },
+    Entry {
+        name: "mapped share",
+        what: "Bytes that the receiver mapped instead of copying them, of all that it received.",
+        unit: RATIO,
+        value: Value::One(|cell| cell.traffic.mapped_share.map(bare)),
+        json: "traffic/mapped_share",
+        columns: &[Column::number(Group::Traffic, ["mapped", "share"], share)
+            .shown(|cell| cell.traffic.mapped_share.is_some())
+            .needs(&[Needs::Shown])],
+        csv: &[csv("mapped_share")],
+        metric: None,
     },
     Entry {
         name: "context switches",
@@ -119,6 +133,10 @@ pub(super) const TRAFFIC: &[Entry<CellEstimate>] = &[
 
 fn integer(figure: Figure) -> String {
     format!("{:.0}", figure.value)
+}
+
+fn share(figure: Figure) -> String {
+    percent(figure.value)
 }
 
 fn three_digits(figure: Figure) -> String {

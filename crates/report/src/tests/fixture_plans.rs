@@ -9,7 +9,7 @@ use zc_analysis::{
 };
 use zc_run::{
     Block, Cell, Factor, FailedTrial, Level, LinkKind, OffloadSwitch, Placement, Push, RecvPath,
-    Run, SendPath, Support, SupportRow, Unavailable, Unsoaked,
+    Run, SendPath, Support, SupportRow, Transfer, Unavailable, Unsoaked,
 };
 
 /// A run of `experiment`. `cost` gives the cost of each cell, sender and receiver in ns/KiB. A cell
@@ -255,7 +255,7 @@ pub(crate) fn components() -> (Run, Estimates) {
 
 pub(crate) fn receive() -> (Run, Estimates) {
     let recvs = ["recv", "zerocopy-receive", "recv-trunc", "uring-recv"];
-    plan(
+    let (mut run, mut estimates) = plan(
         "receive",
         &[(Factor::RecvBuffer, &["16k", "64k", "1m"]), (Factor::Recv, &recvs)],
         Factor::Recv,
@@ -269,7 +269,16 @@ pub(crate) fn receive() -> (Run, Estimates) {
             };
             (400.0, kib + 900.0 * 1024.0 / buffer)
         },
-    )
+    );
+    for (cell, figures) in run.header.plan.cells.iter_mut().zip(&mut estimates.cells) {
+        let buffer = cell.levels.recv_buffer_bytes;
+        if let Transfer::Paths { send, recv: RecvPath::ZerocopyReceive } = &mut cell.transfer {
+            *send = if buffer == Some(16_384) { SendPath::Sendfile } else { SendPath::MsgZerocopy };
+            let share = if *send == SendPath::Sendfile { 0.0 } else { 0.941 };
+            figures.traffic.mapped_share = Some(share);
+        }
+    }
+    (run, estimates)
 }
 
 /// A plan in which one cell is not available and one failed.
@@ -332,7 +341,7 @@ pub(crate) fn cork() -> (Run, Estimates) {
     let (run, mut estimates) = plan("cork", &factors, Factor::Push, |cell| {
         let small = 64.0 / cell.levels.message_bytes.unwrap() as f64;
         match cell.levels.push.unwrap() {
-            Push::Cork | Push::More => (400.0 + 9000.0 * small, 310.0),
+            Push::Cork | Push::More | Push::File => (400.0 + 9000.0 * small, 310.0),
             Push::Plain => (400.0 + 9800.0 * small, 310.0 + 900.0 * small),
             Push::Nodelay => (400.0 + 11_000.0 * small, 310.0 + 8000.0 * small),
         }

@@ -38,6 +38,7 @@ impl OfHost {
             rps_check: None,
             ip,
             switched_off: Default::default(),
+            gso_max_bytes: None,
             initial_window_packets: None,
             far_end: None,
             passed_over: Vec::new(),

@@ -12,9 +12,9 @@ use zc_run::{IpVersion, LinkKind, LinkOptions, Unavailable};
 const DEVICE: &str = "lo";
 
 pub(super) fn bring_up(options: &LinkOptions) -> std::result::Result<Box<dyn Link>, Unavailable> {
-    if options.mtu_bytes.is_some() || !options.switched_off.is_empty() {
+    if options.change_devices() {
         return Err(Unavailable::refused(format!(
-            "device \"{DEVICE}\" is the host's own, and its MTU and offloads are left alone"
+            "device \"{DEVICE}\" is the host's own, and its settings are left alone"
         ))
         .remedy("--link veth has devices of its own"));
     }

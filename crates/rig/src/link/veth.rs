@@ -225,6 +225,13 @@ impl Wanted {
             devices.bring_up(index).map_err(no(Stage::Bridge))?;
         }
         offloads::switch_off(self.card.device(), &self.options.switched_off)?;
+        if let Some(bytes) = self.options.gso_max_bytes {
+            for (devices, device) in
+                [(&devices, SENDER), (&devices, self.card.device()), (&receiver_devices, RECEIVER)]
+            {
+                set_gso_max(devices, device, bytes, self.options.ip)?;
+            }
+        }
         let addresses = addresses(self.options.ip);
         let stage = if self.options.ip == IpVersion::V6 { Stage::Ipv6 } else { Stage::Veth };
         let ends = [
@@ -302,6 +309,7 @@ impl Wanted {
             rps_check,
             ip: self.options.ip,
             switched_off: self.options.switched_off.clone(),
+            gso_max_bytes: self.options.gso_max_bytes,
             initial_window_packets: self.initial_window,
             far_end: None,
             passed_over: Vec::new(),
@@ -338,6 +346,43 @@ fn settings_left(names: &[String]) -> Warning {
         ),
     )
     .remedy("run as root")
+}
+
+/// The largest packet that the kernel knows (GSO_MAX_SIZE in include/linux/netdevice.h).
+const LARGEST_PACKET: u32 = 8 * 65_535;
+
+/// Sets the largest packet of `device`, and checks that it has it.
+fn set_gso_max(
+    devices: &Devices,
+    device: &str,
+    bytes: u32,
+    ip: IpVersion,
+) -> std::result::Result<(), Unavailable> {
+    let bytes = bytes.min(LARGEST_PACKET);
+    let no = |error: io::Error| {
+        Unavailable::unsupported(format!(
+            "\"{device}\" cannot have packets of {bytes} bytes before segmentation: {error}"
+        ))
+        .remedy("--gso-max 64k; larger ones (BIG TCP) are for Linux 5.19, over IPv4 6.3")
+    };
+    let found = devices.find(device).and_then(|found| {
+        devices.set_gso_max(found.index, bytes)?;
+        devices.settings(found.index)
+    });
+    let found = found.map_err(no)?;
+    // A kernel without the second has one size for both, of at most 64 KiB.
+    let has = match ip {
+        IpVersion::V4 if bytes > 1 << 16 => found.gso_ipv4_max_bytes,
+        IpVersion::V4 => found.gso_ipv4_max_bytes.or(found.gso_max_bytes),
+        IpVersion::V6 => found.gso_max_bytes,
+    };
+    if has == Some(bytes) {
+        return Ok(());
+    }
+    Err(no(io::Error::other(match has {
+        Some(has) => format!("they have {has}"),
+        None => "this kernel has none over IPv4".to_owned(),
+    })))
 }
 
 /// Sets the address and the neighbour of `device`, which is up; returns its number.

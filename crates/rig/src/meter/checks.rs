@@ -5,7 +5,8 @@ use super::conditions::{INIT_ON_ALLOC, IPTABLES, NFTABLES, SECCOMP, TRACKING};
 use super::environment::Environment;
 use zc_run::{
     CPU_QUOTA, EMULATED, FixedParams, Host, INSTEAD_OF_EMULATED, INSTEAD_OF_THROTTLED, LinkFacts,
-    LinkKind, OffloadSwitch, Severity, StatReading, WHY_EMULATED, Warning, why_throttled,
+    LinkKind, OffloadSwitch, Severity, StatReading, WHY_EMULATED, Warning, units::size_text,
+    why_throttled,
 };
 
 /// All checks of the sender's machine that are possible before the first block.
@@ -56,7 +57,11 @@ pub fn of_other_links(link: &LinkFacts, others: &[LinkFacts]) -> Vec<Warning> {
 /// Name that distinguishes a link from the others of the run.
 fn name_of(link: &LinkFacts) -> String {
     let switches: Vec<&str> = link.switched_off.iter().map(|switch| switch.name()).collect();
-    format!("MTU {} {}", link.mtu_bytes, switches.join(",")).trim_end().to_owned()
+    let largest =
+        link.gso_max_bytes.map(|bytes| format!(" largest packet {}", size_text(bytes.into())));
+    let name =
+        format!("MTU {}{} {}", link.mtu_bytes, largest.unwrap_or_default(), switches.join(","));
+    name.trim_end().to_owned()
 }
 
 /// Checks of a machine whose CPUs are soaked, at either end of a link.
@@ -516,6 +521,7 @@ mod tests {
             rps_check: None,
             ip: IpVersion::V4,
             switched_off: Default::default(),
+            gso_max_bytes: None,
             initial_window_packets: None,
             far_end: None,
             passed_over: Vec::new(),

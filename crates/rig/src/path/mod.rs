@@ -16,4 +16,4 @@ mod testing;
 
 pub use recv::{Inspect, Receiver, RecvSetup, open_receiver, receive_memory_bytes, shows_bytes};
 pub use resident::{Resident, ResidentCopy};
-pub use send::{SendSetup, Sender, open_sender};
+pub use send::{More, SendSetup, Sender, open_sender};

@@ -1,16 +1,15 @@
 //! The links of a run, and which of them the bytes of a cell travel over.
 //!
-//! MTU and offloads belong to a device. A run whose cells differ in them has a link for each
+//! MTU, offloads and the largest packet belong to a device. A run whose cells differ in them has a link for each
 //! combination, all of them up from beginning to end. Cells are then compared within one block,
 //! over devices that are not reconfigured.
 
-use std::collections::BTreeSet;
 use std::os::fd::{AsRawFd as _, BorrowedFd};
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::link::Link;
-use zc_run::{Levels, LinkFacts, LinkKind, LinkOptions, OffloadSwitch, Unavailable};
+use zc_run::{Levels, LinkFacts, LinkKind, LinkOptions, LinkSettings, Unavailable};
 
 /// The link of cells without such levels, and those of the others.
 #[derive(Clone)]
@@ -22,8 +21,7 @@ pub struct Links {
 /// A link that some cells ask for, or why it is not available.
 #[derive(Clone)]
 struct Other {
-    mtu_bytes: u32,
-    switched_off: BTreeSet<OffloadSwitch>,
+    settings: LinkSettings,
     link: std::result::Result<Arc<dyn Link>, Unavailable>,
 }
 
@@ -40,14 +38,13 @@ impl Links {
         link: std::result::Result<Box<dyn Link>, Unavailable>,
     ) {
         let facts = self.base.facts();
-        let mtu_bytes = options.mtu_bytes.unwrap_or(facts.mtu_bytes);
-        if (mtu_bytes, &options.switched_off) != (facts.mtu_bytes, &facts.switched_off) {
-            let switched_off = options.switched_off.clone();
-            self.others.push(Other { mtu_bytes, switched_off, link: link.map(Arc::from) });
+        let settings = options.settings(facts);
+        if settings != facts.own_settings() {
+            self.others.push(Other { settings, link: link.map(Arc::from) });
         }
     }
 
-    /// The link of cells that set neither MTU nor offloads.
+    /// The link of cells without settings of their own.
     pub fn base(&self) -> &Arc<dyn Link> {
         &self.base
     }
@@ -79,13 +76,11 @@ impl Links {
     /// The link is not available, with the reason.
     pub fn for_levels(&self, levels: &Levels) -> std::result::Result<&Arc<dyn Link>, Unavailable> {
         let facts = self.base.facts();
-        let (mtu_bytes, switched_off) = facts.wanted(levels);
-        if (mtu_bytes, switched_off) == (facts.mtu_bytes, &facts.switched_off) {
+        let wanted = facts.wanted(levels);
+        if wanted == facts.own_settings() {
             return Ok(&self.base);
         }
-        let asked =
-            |other: &&Other| (other.mtu_bytes, &other.switched_off) == (mtu_bytes, switched_off);
-        match self.others.iter().find(asked) {
+        match self.others.iter().find(|other| other.settings == wanted) {
             Some(other) => other.link.as_ref().map_err(Unavailable::clone),
             None => Err(missing(facts)),
         }
@@ -96,12 +91,12 @@ impl Links {
 fn missing(base: &LinkFacts) -> Unavailable {
     match base.kind {
         LinkKind::Loopback | LinkKind::Remote => Unavailable::refused(format!(
-            "device \"{}\" is the host's own, and its MTU and offloads are left alone",
+            "device \"{}\" is the host's own, and its settings are left alone",
             base.device
         ))
         .remedy("--link veth has devices of its own"),
         LinkKind::Veth | LinkKind::Null => {
-            Unavailable::unknown("no link with this MTU and these offloads was brought up")
+            Unavailable::unknown("no link with these settings was brought up")
         }
     }
 }

@@ -17,7 +17,7 @@ use zc_run::{
 use zc_testkit::synthetic::Synthetic;
 
 /// Time for a whole proof.
-const PROOF: Duration = Duration::from_secs(60);
+pub(crate) const PROOF: Duration = Duration::from_secs(60);
 
 /// Ethernet's, jumbo frames, and those of the local runs of 2001.
 const MTUS: [u32; 7] = [576, 1500, 3856, 9000, 16144, 16436, 65535];
@@ -137,12 +137,12 @@ pub(crate) fn loopback_is_left_alone() -> End {
 
 /// Average length of packets, on the wire at the sender's end and as IP receives them.
 #[derive(Debug)]
-struct Lengths {
-    sent: u64,
-    received: u64,
+pub(crate) struct Lengths {
+    pub(crate) sent: u64,
+    pub(crate) received: u64,
 }
 
-fn lengths(link: &dyn Link) -> Lengths {
+pub(crate) fn lengths(link: &dyn Link) -> Lengths {
     const BYTES: usize = 10_000_000;
     let before = link.counters().unwrap();
     let received = std::thread::scope(|scope| {
@@ -247,7 +247,11 @@ fn kernel_is_before(major: u32, minor: u32) -> bool {
 }
 
 /// A rig over links of one kind, for cells of these levels.
-fn rig(kind: LinkKind, levels: &[Levels], files: &[std::path::PathBuf]) -> Result<Rig, End> {
+pub(crate) fn rig(
+    kind: LinkKind,
+    levels: &[Levels],
+    files: &[std::path::PathBuf],
+) -> Result<Rig, End> {
     let Sides { sender_cpu, receiver_cpu } = two_cpus()?;
     let options = LinkOptions::default();
     let others: Vec<LinkOptions> = levels.iter().map(|levels| options.at(levels)).collect();

@@ -233,7 +233,7 @@ impl<'a> Side<'a> {
 
     /// Whether the cell asks for a link of its own.
     pub(super) fn has_own_link(&self) -> bool {
-        self.cell.levels.mtu_bytes.is_some() || self.cell.levels.switched_off.is_some()
+        self.cell.levels.has_own_link()
     }
 }
 

@@ -20,7 +20,8 @@ impl Definition for MtuFactor {
     }
 
     fn levels(&self) -> &'static str {
-        "576 to 65535, of the links `veth` and `null`"
+        "576 to 65535, of the links `veth` and `null`; with 4148 (IPv4) or 4168 (IPv6) the payload of \
+         a segment is a page"
     }
 
     fn examples(&self) -> &'static [&'static str] {
@@ -32,7 +33,7 @@ impl Definition for MtuFactor {
     }
 
     fn value_for(&self, cell: &Cell, _at: &FixedParams, link: &LinkFacts) -> Value {
-        Value::Number(link.wanted(&cell.levels).0.into())
+        Value::Number(link.wanted(&cell.levels).mtu_bytes.into())
     }
 
     fn put(&self, level: &Value, cell: &mut Cell) {

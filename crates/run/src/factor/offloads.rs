@@ -88,7 +88,7 @@ impl Definition for OffloadsFactor {
     }
 
     fn value_for(&self, cell: &Cell, _at: &FixedParams, link: &LinkFacts) -> Value {
-        Value::Name(offloads_text(link.wanted(&cell.levels).1))
+        Value::Name(offloads_text(&link.wanted(&cell.levels).switched_off))
     }
 
     fn put(&self, level: &Value, cell: &mut Cell) {

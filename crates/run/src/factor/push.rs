@@ -16,6 +16,9 @@ names! {
         /// MSG_MORE on every send(2), SPLICE_F_MORE on every splice(2): corked for one call. Other
         /// calls have no such flag.
         More = "more",
+        /// MSG_MORE, SPLICE_F_MORE on every call but the last of a file, or of the piece of it that
+        /// is sent at once: what sendfile(2) says by itself (splice_direct_to_actor, fs/splice.c).
+        File = "file",
         /// TCP_NODELAY: packets are sent at once.
         Nodelay = "nodelay",
     }
@@ -29,7 +32,8 @@ impl Definition for PushFactor {
     }
 
     fn levels(&self) -> &'static str {
-        "`plain`, `cork` (TCP_CORK), `more` (MSG_MORE), `nodelay` (TCP_NODELAY)"
+        "`plain`, `cork` (TCP_CORK), `more` (MSG_MORE), `file` (MSG_MORE on all calls but the last of \
+         a file), `nodelay` (TCP_NODELAY)"
     }
 
     fn examples(&self) -> &'static [&'static str] {
@@ -54,13 +58,13 @@ impl Definition for PushFactor {
 
     fn option(&self) -> Option<FactorOption> {
         let help = "When TCP sends packets that are not full: plain (Nagle's algorithm), cork, \
-            more, nodelay [default: plain]";
+            more, file, nodelay [default: plain]";
         Some(FactorOption::carried("push", "NAME", "cpus", help).with_names(Push::NAMES))
     }
 
     fn tcp_option(&self, at: &FixedParams) -> Option<TcpOption> {
         match at.push {
-            Push::Plain | Push::More => None,
+            Push::Plain | Push::More | Push::File => None,
             Push::Cork => Some(TcpOption { name: "TCP_CORK", number: 3, value: 1 }),
             Push::Nodelay => Some(TcpOption { name: "TCP_NODELAY", number: 1, value: 1 }),
         }

@@ -43,6 +43,7 @@ factors! {
     Pages = super::pages::PagesFactor,
     Mtu = super::mtu::MtuFactor,
     Offloads = super::offloads::OffloadsFactor,
+    GsoMax = super::gso_max::GsoMaxFactor,
     Congestion = super::congestion::CongestionFactor,
     Flows = super::flows::FlowsFactor,
     Placement = super::placement::PlacementFactor,
@@ -53,6 +54,7 @@ factors! {
     TlsVersion = super::tls_version::TlsVersionFactor,
     Datagram = super::datagram::DatagramFactor,
     Segments = super::segments::SegmentsFactor,
+    Head = super::head::HeadFactor,
 }
 
 impl Factor {

@@ -233,6 +233,14 @@ impl ZeroCopy {
         Ok(new)
     }
 
+    /// The same for a socket whose device takes packets of up to `packet_bytes` from TCP; without
+    /// this, of up to 64 KiB. Which sends were copied is recognised by it.
+    #[must_use]
+    pub fn in_packets_of(mut self, packet_bytes: usize) -> Self {
+        self.copied = Copied::in_packets_of(u32::try_from(packet_bytes).unwrap_or(u32::MAX));
+        self
+    }
+
     /// Whether `error`, from [`new`](Self::new) with registered memory, means that the memory
     /// exceeds the RLIMIT_MEMLOCK of this user.
     ///

@@ -6,13 +6,14 @@ use std::collections::HashMap;
 use super::super::options::LogToReplay;
 use super::replay;
 use zc_load::Targets;
-use zc_run::{Cell, SendPath};
-use zc_servers::OriginOf;
+use zc_run::factor::Head;
+use zc_run::{Cell, FixedParams};
+use zc_servers::{Answer, OriginOf};
 
 /// Requests of the load to one origin.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Asked<'a> {
-    pub(super) path: SendPath,
+    pub(super) answer: Answer,
     pub(super) bodies: Bodies<'a>,
 }
 
@@ -51,12 +52,23 @@ fn bodies<'a>(cell: &Cell, replay: Option<&'a LogToReplay>) -> Bodies<'a> {
     }
 }
 
-/// The requests of all cells: each path and length once.
-pub(super) fn asked<'a>(cells: &[Cell], replay: Option<&'a LogToReplay>) -> Vec<Asked<'a>> {
+/// The way in which a cell is answered; `None` if it has no path. `fixed` is what all cells have in
+/// common.
+pub(super) fn answer(cell: &Cell, fixed: &FixedParams) -> Option<Answer> {
+    let head = Head::of(&fixed.at(&cell.levels));
+    cell.transfer.send_path().map(|path| Answer { path, head })
+}
+
+/// The requests of all cells: each way to answer and length once.
+pub(super) fn asked<'a>(
+    cells: &[Cell],
+    fixed: &FixedParams,
+    replay: Option<&'a LogToReplay>,
+) -> Vec<Asked<'a>> {
     let mut all = Vec::new();
     for cell in cells {
-        let Some(path) = cell.transfer.send_path() else { continue };
-        let asked = Asked { path, bodies: bodies(cell, replay) };
+        let Some(answer) = answer(cell, fixed) else { continue };
+        let asked = Asked { answer, bodies: bodies(cell, replay) };
         if !all.contains(&asked) {
             all.push(asked);
         }
@@ -64,29 +76,30 @@ pub(super) fn asked<'a>(cells: &[Cell], replay: Option<&'a LogToReplay>) -> Vec<
     all
 }
 
-/// The paths, and workers for all connections that ask for each: so many for each of `asked`.
-pub(super) fn workers(asked: &[Asked<'_>], connections: usize) -> Vec<(SendPath, usize)> {
-    let mut paths: Vec<(SendPath, usize)> = Vec::new();
-    for Asked { path, .. } in asked {
-        match paths.iter_mut().find(|(known, _)| known == path) {
+/// The ways to answer, and workers for all connections that ask for each: so many for each of `asked`.
+pub(super) fn workers(asked: &[Asked<'_>], connections: usize) -> Vec<(Answer, usize)> {
+    let mut answers: Vec<(Answer, usize)> = Vec::new();
+    for Asked { answer, .. } in asked {
+        match answers.iter_mut().find(|(known, _)| known == answer) {
             Some((_, workers)) => *workers += connections,
-            None => paths.push((*path, connections)),
+            None => answers.push((*answer, connections)),
         }
     }
-    paths
+    answers
 }
 
-/// The place of a cell in `asked`, by path and bodies, as the positive control is added later.
-pub(super) fn origin_of(asked: &[Asked<'_>]) -> OriginOf {
-    let place = |(at, Asked { path, bodies }): (usize, &Asked<'_>)| match bodies {
-        Bodies::Of(bytes) => ((*path, Some(*bytes)), at),
-        Bodies::OfLog(_) => ((*path, None), at),
+/// The place of a cell in `asked`, by its answer and bodies, as the positive control is added later.
+pub(super) fn origin_of(asked: &[Asked<'_>], fixed: &FixedParams) -> OriginOf {
+    let place = |(at, Asked { answer, bodies }): (usize, &Asked<'_>)| match bodies {
+        Bodies::Of(bytes) => ((*answer, Some(*bytes)), at),
+        Bodies::OfLog(_) => ((*answer, None), at),
     };
-    let places: HashMap<(SendPath, Option<usize>), usize> =
+    let fixed = fixed.clone();
+    let places: HashMap<(Answer, Option<usize>), usize> =
         asked.iter().enumerate().map(place).collect();
     Box::new(move |cell| {
         let bytes = (!replay::is_one(cell)).then(|| body_bytes(cell));
-        places.get(&(cell.transfer.send_path()?, bytes)).copied()
+        places.get(&(answer(cell, &fixed)?, bytes)).copied()
     })
 }
 
@@ -98,7 +111,7 @@ pub(super) fn body_bytes(cell: &Cell) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use zc_run::{Levels, RecvPath};
+    use zc_run::{Factor, Level, Levels, RecvPath, SendPath};
 
     fn cell(label: &str, send: SendPath, bytes: usize) -> Cell {
         let levels = Levels { message_bytes: Some(bytes), ..Levels::default() };
@@ -122,14 +135,23 @@ mod tests {
             cell("log sendfile", SendPath::Sendfile, 4096),
             cell("4k sendfile (A/A)", SendPath::Sendfile, 4096),
         ];
-        let all = asked(&cells, Some(&log));
+        let fixed = zc_testkit::synthetic::Synthetic::default().header().plan.fixed;
+        let all = asked(&cells, &fixed, Some(&log));
         let firsts: Vec<u64> = all.iter().map(|each| each.bodies.first()).collect();
         assert_eq!(firsts, [4096, 4096, 10]);
-        assert_eq!(workers(&all, 4), [(SendPath::Sendfile, 8), (SendPath::Splice, 4)]);
-        let place = origin_of(&all);
+        let of = |path| Answer { path, head: Head::More };
+        let as_wanted = [(of(SendPath::Sendfile), 8), (of(SendPath::Splice), 4)];
+        assert_eq!(workers(&all, 4), as_wanted);
+        let place = origin_of(&all, &fixed);
         let places: Vec<_> = cells.iter().map(&place).collect();
         assert_eq!(places, [Some(0), Some(1), Some(2), Some(0)]);
         assert_eq!(place(&cell("1m sendfile", SendPath::Sendfile, 1 << 20)), None);
+        let mut corked = cell("4k sendfile cork", SendPath::Sendfile, 4096);
+        Level::parse(Factor::Head, "cork").unwrap().put(&mut corked);
+        assert_eq!(place(&corked), None);
+        let both = [corked, cells[0].clone()];
+        let two = asked(&both, &fixed, None);
+        assert_eq!(both.each_ref().map(origin_of(&two, &fixed)), [Some(0), Some(1)]);
         let targets = all[2].bodies.targets().unwrap();
         assert_eq!(targets.each(), ["/10", "/20"]);
     }

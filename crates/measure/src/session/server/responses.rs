@@ -15,7 +15,7 @@ use super::super::progress::Progress;
 use super::super::proving::cannot_run;
 use super::super::seed;
 use super::super::steps::Steps;
-use super::asked::{Asked, asked, body_bytes, origin_of, workers};
+use super::asked::{Asked, answer, asked, body_bytes, origin_of, workers};
 use super::cells::positive;
 use super::place::{a_cpu_each, sides_apart};
 use super::timing::timing;
@@ -28,10 +28,11 @@ use zc_rig::meter::{self, InstanceLock, bind_to, checks};
 use zc_rig::trial::{self, SendSetup};
 use zc_run::factor::UNSET;
 use zc_run::{
-    Cell, Error, Factor, FixedParams, Header, Levels, LinkKind, Plan, Probe, RecvPath, ReplayPlan,
-    ResponsesPlan, Result, SendPath, SupportRow, Traffic, Unavailable, Unsoaked, Warning,
+    Cell, Error, Factor, FactorLevels, FixedParams, Header, Levels, LinkKind, Plan, Probe,
+    RecvPath, ReplayPlan, ResponsesPlan, Result, SendPath, SupportRow, Traffic, Unavailable,
+    Unsoaked, Warning,
 };
-use zc_servers::{Asker, OwnServer, Served, ServerRig, ServerSetup};
+use zc_servers::{Answer, Asker, OwnServer, Served, ServerRig, ServerSetup};
 
 /// Connections of each cell.
 const CONNECTIONS: usize = 4;
@@ -74,17 +75,23 @@ pub(crate) fn prepare(
         trial::open_files(&options.files, seed, CALL_BUFFER, &messages, cpus.sender)?;
     long_enough(files.max_bytes, &messages)?;
 
-    let (cells, unavailable) = possible(cells, &reference, &*link, &setup)?;
-    let asked = asked(&cells, replay);
     let of_host = trial::default_congestion(&*link);
     let congestion = match options.held.congestion.as_deref() {
         Some(UNSET) => of_host.clone(),
         asked => trial::choose_congestion(asked, &link)?,
     };
+    let fixed = FixedParams {
+        buffer_bytes: CALL_BUFFER,
+        flows: CONNECTIONS,
+        more: options.held.more.clone(),
+        ..usual(LinkKind::Veth, cpus, options.blocks.soaker, congestion.clone())?
+    };
+    let (cells, unavailable) = possible(cells, &fixed, &reference, &*link, &setup)?;
+    let asked = asked(&cells, &fixed, replay);
     let server =
         OwnServer::start(&link, cpus.sender, &workers(&asked, CONNECTIONS), &setup, &congestion)?;
     let load = own_load(&link, cpus.receiver, &server, &asked, reuse)?;
-    for (origin, Asked { path, bodies }) in asked.iter().enumerate() {
+    for (origin, Asked { answer: Answer { path, .. }, bodies }) in asked.iter().enumerate() {
         steps.say(&format!("first response by {path}"));
         let fetched = load.fetch(origin)?.usable()?;
         server.check()?;
@@ -100,15 +107,10 @@ pub(crate) fn prepare(
         }
     }
     let timing = timing(&options.blocks, false);
-    let fixed = FixedParams {
-        buffer_bytes: CALL_BUFFER,
-        flows: CONNECTIONS,
-        ..usual(LinkKind::Veth, cpus, options.blocks.soaker, congestion.clone())?
-    };
     let mut rig = ServerRig::new(ServerSetup {
         links: up.links.clone(),
         load: Asker::Here(Arc::new(load)),
-        origin_of: origin_of(&asked),
+        origin_of: origin_of(&asked, &fixed),
         served: Served::Own(server),
         fixed,
         timing,
@@ -187,7 +189,14 @@ fn check(options: &RunOptions) -> Result<()> {
     }
     // A length is the plan's, and the link has its own; others are for senders of a stream.
     let Levels { message_bytes, mtu_bytes, switched_off, congestion, .. } = options.held.clone();
-    let rest = Levels { message_bytes, mtu_bytes, switched_off, congestion, ..Levels::default() };
+    let mut more = FactorLevels::default();
+    for factor in [Factor::Head, Factor::GsoMax] {
+        if let Some(level) = options.held.more.get(factor.name()) {
+            more.insert(factor.name(), level.clone());
+        }
+    }
+    let rest =
+        Levels { message_bytes, mtu_bytes, switched_off, congestion, more, ..Levels::default() };
     if options.held != rest || options.recv != RecvPath::Recv || options.rcvbuf_bytes.is_some() {
         return refused("option of a sender of streams or of a receiver");
     }
@@ -210,24 +219,25 @@ fn long_enough(longest_file: u64, messages: &[usize]) -> Result<()> {
     Ok(())
 }
 
-/// The cells whose path can be had, and rows for the others.
+/// The cells that can be answered, and rows for the others.
 ///
 /// # Errors
 /// The reference cannot be had.
 fn possible(
     cells: Vec<Cell>,
+    fixed: &FixedParams,
     reference: &str,
     link: &dyn Link,
     setup: &SendSetup,
 ) -> Result<(Vec<Cell>, Vec<SupportRow>)> {
     let (mut can, mut cannot) = (Vec::new(), Vec::new());
-    let mut known: Vec<(SendPath, Option<Unavailable>)> = Vec::new();
+    let mut known: Vec<(Answer, Option<Unavailable>)> = Vec::new();
     for cell in cells {
-        let Some(send) = cell.transfer.send_path() else { continue };
-        if !known.iter().any(|(path, _)| *path == send) {
-            known.push((send, why_not(link, send, setup)?));
+        let Some(own) = answer(&cell, fixed) else { continue };
+        if !known.iter().any(|(answer, _)| *answer == own) {
+            known.push((own, why_not(link, own, setup)?));
         }
-        let why = known.iter().find(|(path, _)| *path == send).and_then(|(_, no)| no.clone());
+        let why = known.iter().find(|(answer, _)| *answer == own).and_then(|(_, no)| no.clone());
         match why {
             None => can.push(cell),
             Some(_) if cell.control => {}
@@ -237,10 +247,10 @@ fn possible(
     Ok((can, cannot))
 }
 
-/// Why responses cannot be sent by a path.
-fn why_not(link: &dyn Link, path: SendPath, setup: &SendSetup) -> Result<Option<Unavailable>> {
+/// Why responses cannot be sent in this way.
+fn why_not(link: &dyn Link, answer: Answer, setup: &SendSetup) -> Result<Option<Unavailable>> {
     let asks_for_zerocopy = matches!(
-        path,
+        answer.path,
         SendPath::MsgZerocopy
             | SendPath::MsgZerocopyMmap
             | SendPath::UringSendZc
@@ -252,7 +262,7 @@ fn why_not(link: &dyn Link, path: SendPath, setup: &SendSetup) -> Result<Option<
             Unavailable::unsupported(reason).remedy("zc run sizes --link null, as root"),
         ));
     }
-    zc_servers::why_not(link, path, setup)
+    zc_servers::why_not(link, answer, setup)
 }
 
 /// Starts the load that asks zc's own server, an origin for each of `asked`.
@@ -264,9 +274,9 @@ pub(super) fn own_load(
     reuse: Reuse,
 ) -> Result<Load> {
     let address = SocketAddr::new(link.sender_address(), 0);
-    let origin = |Asked { path, bodies }: &Asked<'_>| {
+    let origin = |Asked { answer, bodies }: &Asked<'_>| {
         let port = server
-            .port_of(*path)
+            .port_of(*answer)
             .ok_or_else(|| Error::failed("path-not-served", "a path is not served"))?;
         let origin = Origin::on(&format!("http://zc:{port}/"), address)?;
         let targets = bodies.targets();

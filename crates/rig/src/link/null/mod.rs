@@ -28,7 +28,9 @@ use super::sides::Sides;
 use super::steering::{Steering, on_thread};
 use super::veth::{Card, RECEIVER, SENDER, Veth};
 use ack_generator::FrameAddresses;
-use zc_run::{LinkCounters, LinkFacts, LinkKind, LinkOptions, Result, Unavailable, Warning};
+use zc_run::{
+    IpVersion, LinkCounters, LinkFacts, LinkKind, LinkOptions, Result, Unavailable, Warning,
+};
 
 pub use ack_generator::{AckGenerator, NotedCounts, NotedFlow};
 
@@ -55,8 +57,15 @@ pub(super) fn card<'a>(links: impl IntoIterator<Item = &'a LinkOptions>) -> Card
     if lesser { Card::Bridge } else { Card::Veth }
 }
 
-/// Whether the null link has the offloads that are switched off.
+/// Whether the null link can have these settings.
 fn can_be(options: &LinkOptions) -> std::result::Result<(), Unavailable> {
+    if options.ip == IpVersion::V6 && options.gso_max_bytes.is_some_and(|bytes| bytes > 1 << 16) {
+        return Err(Unavailable::unsupported(
+            "over IPv6 a packet of more than 64 KiB has a header in front of that of TCP \
+             (ip6_xmit, net/ipv6/ip6_output.c), behind which the null link does not look",
+        )
+        .remedy("--ip 4, or --link veth"));
+    }
     match options.switched_off.iter().find(|switch| offloads::is_receivers(**switch)) {
         None => Ok(()),
         Some(switch) => Err(Unavailable::unsupported(format!(

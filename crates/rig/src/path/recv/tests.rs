@@ -137,3 +137,23 @@ fn a_receiver_that_waits_wakes_when_its_socket_is_shut_down() {
         );
     }
 }
+
+#[test]
+fn pages_of_their_own_are_mapped_and_those_of_a_file_are_not() {
+    // The kernel copies what MSG_ZEROCOPY sends to this host into single pages (skb_copy_ubufs) and
+    // delivers the pages that sendfile sends, which belong to a file.
+    let setup = setup_of(files_of(&[8 << 20]), 65_536);
+    for (send, is_mapped) in [(SendPath::MsgZerocopy, true), (SendPath::Sendfile, false)] {
+        for buffer_bytes in [65_536, 1 << 20] {
+            let path = RecvPath::ZerocopyReceive;
+            let Some((sent, received, _)) = transfer(send, path, &setup, buffer_bytes, 1 << 20, 1)
+            else {
+                continue;
+            };
+            eprintln!("{send} {buffer_bytes}: {sent:?} {received:?}");
+            let share = received.mapped_bytes as f64 / received.bytes as f64;
+            assert_eq!(share > 0.5, is_mapped, "{send} {buffer_bytes}: {share} is mapped");
+            assert_eq!(share > 0.0, is_mapped, "{send} {buffer_bytes}: {share} is mapped");
+        }
+    }
+}

@@ -1,7 +1,7 @@
-//! `zerocopy-receive`: TCP_ZEROCOPY_RECEIVE maps the pages that payload arrived in, and recv(2)
-//! copies what the kernel will not map. Only whole pages of payload, each in a page of the device's
-//! own, can be mapped; `mapped_bytes` counts them. On loopback and veth it is 0 for most senders,
-//! because there the sender's own buffers arrive.
+//! `zerocopy-receive`: TCP_ZEROCOPY_RECEIVE maps the pages that payload arrived in, and copies what
+//! it cannot map into a buffer in the same call; recv(2) copies what is left. Only whole pages of
+//! payload, each in a page of the device's own, can be mapped; `mapped_bytes` counts them. On
+//! loopback and veth it is 0 for most senders, because there the sender's own buffers arrive.
 
 use std::os::fd::BorrowedFd;
 
@@ -19,14 +19,23 @@ pub(super) const PATH: Definition = Definition {
     shows_bytes: true,
 };
 
+/// Bytes that wake the receiver (SO_RCVLOWAT), at most. The kernel maps the more pages in a call
+/// the more are queued. tools/testing/selftests/net/tcp_mmap.c waits for all that its mapping holds,
+/// 512 KiB. Less is waited for here, so that a window of a trial at a low rate sees bytes arrive.
+const AWAITED_BYTES: usize = 64 << 10;
+
 #[derive(Debug)]
 struct ZerocopyReceive {
     reader: SocketReader,
     mapping: ReceiveMapping,
     buffer: Pages,
     buffer_bytes: usize,
+    /// SO_RCVLOWAT.
+    awaited_bytes: usize,
     /// Bytes that the last call left for recv(2).
     skip_bytes: usize,
+    /// Bytes that the last call left in the queue, those for recv(2) included.
+    queued_bytes: usize,
 }
 
 impl ZerocopyReceive {
@@ -34,12 +43,17 @@ impl ZerocopyReceive {
         let mapping = ReceiveMapping::new(socket, buffer_bytes)
             .map_err(|error| Unavailable::unsupported(format!("TCP_ZEROCOPY_RECEIVE: {error}")))?;
         let buffer = buffer(buffer_bytes)?;
+        let awaited_bytes = tcp::set_rcvlowat(socket, buffer_bytes.min(AWAITED_BYTES))
+            .and_then(|()| tcp::rcvlowat(socket))
+            .map_err(|error| Unavailable::failed(format!("SO_RCVLOWAT: {error}")))?;
         Ok(Self {
             reader: SocketReader::new(socket)?,
             mapping,
             buffer,
             buffer_bytes,
+            awaited_bytes: awaited_bytes.clamp(1, buffer_bytes),
             skip_bytes: 0,
+            queued_bytes: 0,
         })
     }
 
@@ -53,46 +67,51 @@ impl ZerocopyReceive {
         }
         Ok(received)
     }
+
+    /// The same for what the last call left for recv(2).
+    fn copy_skipped(&mut self, inspect: Option<Inspect<'_>>) -> Result<usize> {
+        let received = self.copy(self.skip_bytes, inspect)?;
+        self.skip_bytes -= received;
+        self.queued_bytes = self.queued_bytes.saturating_sub(received);
+        Ok(received)
+    }
 }
 
 impl Receiver for ZerocopyReceive {
     fn receive(&mut self, inspect: Option<Inspect<'_>>) -> Result<usize> {
         if self.skip_bytes > 0 {
-            let received = self.copy(self.skip_bytes, inspect)?;
-            self.skip_bytes -= received;
-            return Ok(received);
+            return self.copy_skipped(inspect);
         }
-        let mut woken = false;
-        loop {
+        if self.queued_bytes < self.awaited_bytes {
             self.reader.counts.calls += 1;
-            let received =
-                self.mapping.receive().map_err(|error| broken("TCP_ZEROCOPY_RECEIVE", error))?;
-            match received {
-                Received::Bytes { mapped_bytes: 0, skip_bytes } => {
-                    let received = self.copy(skip_bytes, inspect)?;
-                    self.skip_bytes = skip_bytes - received;
-                    return Ok(received);
+            tcp::wait_readable_forever(&self.reader.socket)
+                .map_err(|error| broken("poll(2)", error))?;
+        }
+        self.reader.counts.calls += 1;
+        // The kernel copies all that is queued if the buffer holds it. One that does not hold what
+        // was waited for leaves it the pages to map.
+        let buffer = &mut self.buffer.as_mut_slice()[..self.awaited_bytes - 1];
+        let received =
+            self.mapping.receive(buffer).map_err(|error| broken("TCP_ZEROCOPY_RECEIVE", error))?;
+        match received {
+            Received::Bytes { mapped_bytes, copied_bytes, skip_bytes, queued_bytes } => {
+                (self.skip_bytes, self.queued_bytes) = (skip_bytes, queued_bytes);
+                let received = mapped_bytes + copied_bytes;
+                if received == 0 {
+                    return self.copy_skipped(inspect);
                 }
-                Received::Bytes { mapped_bytes, skip_bytes } => {
-                    self.skip_bytes = skip_bytes;
-                    self.reader.counts.bytes += mapped_bytes as u64;
-                    self.reader.counts.mapped_bytes += mapped_bytes as u64;
-                    if let Some(inspect) = inspect {
-                        inspect(&self.mapping.copy_mapped());
-                    }
-                    return Ok(mapped_bytes);
+                self.reader.counts.bytes += received as u64;
+                self.reader.counts.mapped_bytes += mapped_bytes as u64;
+                if let Some(inspect) = inspect {
+                    inspect(&self.mapping.copy_mapped());
+                    inspect(&buffer[..copied_bytes]);
                 }
-                // Readable and empty: this end has been shut down, which only recv(2) reports.
-                Received::Nothing if woken => return self.copy(self.buffer_bytes, inspect),
-                Received::Nothing => {
-                    woken = true;
-                    self.reader.counts.calls += 1;
-                    tcp::wait_readable_forever(&self.reader.socket)
-                        .map_err(|error| broken("poll(2)", error))?;
-                }
-                // recv(2) returns at once, with 0 or with the error.
-                Received::End => return self.copy(1, inspect),
+                Ok(received)
             }
+            // Readable and empty: this end has been shut down, which only recv(2) reports.
+            Received::Nothing => self.copy(self.buffer_bytes, inspect),
+            // recv(2) returns at once, with 0 or with the error.
+            Received::End => self.copy(1, inspect),
         }
     }
 

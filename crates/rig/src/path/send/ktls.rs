@@ -7,7 +7,7 @@ use std::os::fd::BorrowedFd;
 
 use super::definition::{Definition, Opened};
 use super::sender::Sender;
-use super::setup::SendSetup;
+use super::setup::{More, SendSetup};
 use super::{read_send, sendfile, splice};
 use crate::tls::{Layout, keyed_socket};
 use crate::workload::Piece;
@@ -76,7 +76,14 @@ fn open(
     }
     let inner = (inner.open)(socket, setup)?;
     let overhead = Layout::new(session.records).overhead();
-    Ok(Box::new(Ktls { inner, call_bytes, payload_bytes, overhead, more: setup.more, records: 0 }))
+    Ok(Box::new(Ktls {
+        inner,
+        call_bytes,
+        payload_bytes,
+        overhead,
+        more: setup.more == More::Always,
+        records: 0,
+    }))
 }
 
 struct Ktls {

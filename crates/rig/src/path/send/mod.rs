@@ -34,7 +34,7 @@ use definition::Definition;
 use zc_run::{SendPath, Unavailable};
 
 pub use sender::Sender;
-pub use setup::SendSetup;
+pub use setup::{More, SendSetup};
 
 /// Every send path, as its file defines it.
 fn definition(path: SendPath) -> Definition {
@@ -69,6 +69,21 @@ fn definition(path: SendPath) -> Definition {
     }
 }
 
+/// Whether a path can say MSG_MORE on all calls of a piece but the last. write(2) takes no flags,
+/// the kernel decides about the calls of a chain of io_uring, and a record of the kernel's TLS ends
+/// with each call.
+fn tells_its_last_call(path: SendPath) -> bool {
+    use SendPath::{
+        MsgZerocopy, MsgZerocopyMmap, ReadSend, Sendfile, Splice, TlsWrite, UringSplice, Vmsplice,
+    };
+    match path {
+        ReadSend | TlsWrite | MsgZerocopy | MsgZerocopyMmap => true,
+        // They say it inside a call by themselves.
+        Sendfile | Splice | Vmsplice | UringSplice => true,
+        _ => false,
+    }
+}
+
 /// Opens `path` on a connected socket. Finds out by trying (feature probes, never version numbers)
 /// whether it can run here.
 ///
@@ -81,7 +96,13 @@ pub fn open_sender(
 ) -> Result<Box<dyn Sender>, Unavailable> {
     let Definition { open, call_without_flags } = definition(path);
     match call_without_flags {
-        Some(call) if setup.more => Err(Unavailable::unsupported(format!(
+        _ if setup.more == More::Inside && !tells_its_last_call(path) => {
+            Err(Unavailable::unsupported(format!(
+                "{path} cannot say MSG_MORE on all calls of a file but the last"
+            ))
+            .remedy("--push cork does about the same, for every path"))
+        }
+        Some(call) if setup.more == More::Always => Err(Unavailable::unsupported(format!(
             "{call} takes no flags, and so cannot say MSG_MORE"
         ))
         .remedy("TCP_CORK does the same for a whole connection, and for every path")),

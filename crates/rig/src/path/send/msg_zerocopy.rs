@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::definition::Definition;
 use super::sender::Sender;
-use super::setup::SendSetup;
+use super::setup::{More, SendSetup};
 use super::socket_writer::broken;
 use super::zerocopy_tracker::ZeroCopyTracker;
 use crate::path::resident::ResidentCopy;
@@ -25,7 +25,7 @@ pub(super) struct MsgZerocopy {
     tracker: ZeroCopyTracker,
     resident: Arc<ResidentCopy>,
     buffer_bytes: usize,
-    more: bool,
+    more: More,
 }
 
 impl MsgZerocopy {
@@ -57,6 +57,7 @@ impl Sender for MsgZerocopy {
             piece.len,
             self.buffer_bytes,
             |socket, done, part| {
+                let more = more.says(done + part == piece.len);
                 send_zerocopy(socket, pages, start + done..start + done + part, more)
             },
             |error| broken("MSG_ZEROCOPY", error),

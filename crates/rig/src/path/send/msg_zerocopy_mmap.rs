@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::definition::Definition;
 use super::sender::Sender;
-use super::setup::SendSetup;
+use super::setup::{More, SendSetup};
 use super::socket_writer::{broken_with_file, mapping};
 use super::zerocopy_tracker::ZeroCopyTracker;
 use crate::workload::{FileSet, Piece};
@@ -22,7 +22,7 @@ struct MsgZerocopyMmap {
     tracker: ZeroCopyTracker,
     files: Arc<FileSet>,
     buffer_bytes: usize,
-    more: bool,
+    more: More,
 }
 
 impl MsgZerocopyMmap {
@@ -47,6 +47,7 @@ impl Sender for MsgZerocopyMmap {
             piece.len,
             self.buffer_bytes,
             |socket, done, part| {
+                let more = more.says(done + part == piece.len);
                 mapping.send_zerocopy(socket, piece.offset + done as u64, part, more)
             },
             |error| broken_with_file("MSG_ZEROCOPY", source, error),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::definition::Definition;
 use super::sender::Sender;
-use super::setup::SendSetup;
+use super::setup::{More, SendSetup};
 use super::socket_writer::{Buffer, SocketWriter, broken, read};
 use crate::workload::{FileSet, Piece};
 use zc_kernel::tcp;
@@ -22,7 +22,7 @@ struct ReadSend {
     out: SocketWriter,
     files: Arc<FileSet>,
     buffer: Buffer,
-    more: bool,
+    more: More,
 }
 
 impl ReadSend {
@@ -46,7 +46,7 @@ impl Sender for ReadSend {
             self.out.counts.calls += 1;
             let len = read(source, part, piece.offset + done as u64)?;
             let part = &part[..len];
-            let more = self.more;
+            let more = self.more.says(done + len == piece.len);
             let call = |socket: BorrowedFd<'_>, at: usize, _| match more {
                 true => tcp::send_more(socket, &part[at..]),
                 false => tcp::send(socket, &part[at..]),

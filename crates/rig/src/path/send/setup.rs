@@ -7,6 +7,28 @@ use crate::tls::TlsSession;
 use crate::workload::FileSet;
 use zc_run::{Align, CopyPages, Datagrams, Unavailable};
 
+/// The calls that say that more will follow: MSG_MORE, SPLICE_F_MORE.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum More {
+    /// None.
+    Never,
+    /// All but the last of a piece.
+    Inside,
+    /// All.
+    Always,
+}
+
+impl More {
+    /// Whether a call says it; `is_last` if it is the last of its piece.
+    pub(super) fn says(self, is_last: bool) -> bool {
+        match self {
+            Self::Never => false,
+            Self::Inside => !is_last,
+            Self::Always => true,
+        }
+    }
+}
+
 /// The arguments of every send path.
 #[derive(Debug, Clone)]
 pub struct SendSetup {
@@ -20,9 +42,11 @@ pub struct SendSetup {
     /// The most bytes per call for paths without one; `None` leaves it to the piece, and to the
     /// pipe where there is one.
     pub call_bytes: Option<usize>,
-    /// Every call says that more will follow: MSG_MORE, SPLICE_F_MORE. A path whose calls take no
-    /// flags cannot be opened then.
-    pub more: bool,
+    /// The calls that say that more will follow. A path whose calls take no flags cannot be opened
+    /// with [`More::Always`], nor one that cannot tell its last call with [`More::Inside`].
+    pub more: More,
+    /// The largest packet that the link's device takes from TCP, in bytes, or more.
+    pub packet_bytes: usize,
     /// Offset on its page at which a user-space buffer begins.
     pub align: Align,
     /// Kind of pages that `resident` consists of.
@@ -55,7 +79,8 @@ impl SendSetup {
             resident: Arc::default(),
             buffer_bytes,
             call_bytes: None,
-            more: false,
+            more: More::Never,
+            packet_bytes: 1 << 16,
             align: Align::Page,
             pages: CopyPages::Scattered,
             cpu: None,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::definition::Definition;
 use super::sender::Sender;
-use super::setup::SendSetup;
+use super::setup::{More, SendSetup};
 use super::socket_writer::{SocketWriter, broken, broken_with_file, calls_of};
 use crate::workload::{FileSet, Piece};
 use zc_kernel::splice::Pipe;
@@ -26,7 +26,7 @@ struct Splice {
     files: Arc<FileSet>,
     pipe: Pipe,
     call_bytes: Option<usize>,
-    more: bool,
+    more: More,
 }
 
 impl Splice {
@@ -68,6 +68,7 @@ impl Sender for Splice {
         let source = &self.files.files[piece.file];
         for Piece { mut offset, len, .. } in calls_of(piece, self.call_bytes) {
             let end = offset + len as u64;
+            let is_last = end == piece.offset + piece.len as u64;
             while offset < end {
                 // At most `len`, so it fits.
                 let want = ((end - offset) as usize).min(self.pipe.capacity_bytes());
@@ -79,7 +80,7 @@ impl Sender for Splice {
                 };
                 // Without `self.more` only inside a message: after it there may be a pause, during
                 // which no bytes may wait in the socket.
-                empty(&mut self.out, &self.pipe, filled, self.more || offset < end)?;
+                empty(&mut self.out, &self.pipe, filled, offset < end || self.more.says(is_last))?;
             }
         }
         Ok(())

@@ -13,7 +13,7 @@ use crate::path::testing::{
     ODD_LENS, PATIENCE, content, files_of, in_time, pair, recv_setup_of, send_paths, sender,
     setup_of, transfer,
 };
-use crate::path::{SendSetup, Sender, open_receiver};
+use crate::path::{More, SendSetup, Sender, open_receiver};
 use crate::workload::Piece;
 use zc_run::{Align, Error, ErrorKind, RecvPath, SendPath, Transfer};
 
@@ -141,7 +141,7 @@ fn a_message_larger_than_a_pipe_is_cut_only_by_the_pipe() {
 fn msg_more_changes_no_byte_and_is_refused_by_calls_without_flags() {
     for path in paths() {
         let setup = SendSetup {
-            more: true,
+            more: More::Always,
             call_bytes: Some(1_000),
             ..setup_of(files_of(&[30_000]), 1_000)
         };
@@ -159,6 +159,45 @@ fn msg_more_changes_no_byte_and_is_refused_by_calls_without_flags() {
         };
         assert!(got == content(0, 30_000), "{path}");
     }
+}
+
+#[test]
+fn all_calls_of_a_piece_but_the_last_say_msg_more() {
+    const LEN: usize = 10_000;
+    let mut tried = 0;
+    for path in paths().filter(|path| path.form() == zc_run::Form::Stream) {
+        let (one, other) = pair();
+        // Without MSG_MORE, each call is a packet of its own.
+        zc_kernel::tcp::set_nodelay(&one, true).unwrap();
+        let setup = SendSetup {
+            more: More::Inside,
+            call_bytes: Some(100),
+            ..setup_of(files_of(&[2 * LEN]), 100)
+        };
+        let mut sender = match crate::path::open_sender(path, &one, &setup) {
+            Ok(sender) => sender,
+            Err(no) => {
+                let is_known = matches!(path, SendPath::ReadWrite | SendPath::MmapWrite);
+                assert!(is_known && no.reason.contains("MSG_MORE"), "{path}: {}", no.reason);
+                continue;
+            }
+        };
+        if path == SendPath::Sendfile {
+            continue; // says it inside a call alone
+        }
+        let before = zc_kernel::tcp::info(&one).unwrap();
+        sender.send(Piece { file: 0, offset: 0, len: LEN }).unwrap();
+        let after = zc_kernel::tcp::info(&one).unwrap();
+        assert_eq!(after.notsent_bytes, 0, "{path}: the last call holds bytes back");
+        // One, but for the kernel's limits of a packet's fragments, and its timer of 200 ms.
+        let packets = after.segs_out - before.segs_out;
+        assert!((1..LEN as u32 / 100 / 2).contains(&packets), "{path}: {packets} packets");
+        let mut got = vec![0; LEN];
+        (&other).read_exact(&mut got).unwrap();
+        assert!(got == content(0, 2 * LEN)[..LEN], "{path}");
+        tried += 1;
+    }
+    assert!(tried >= 4, "only {tried} paths were tried");
 }
 
 #[test]

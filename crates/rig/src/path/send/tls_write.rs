@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::definition::Definition;
 use super::sender::Sender;
-use super::setup::SendSetup;
+use super::setup::{More, SendSetup};
 use super::socket_writer::{Buffer, SocketWriter, broken, read_parts};
 use crate::tls::{Layout, Sealer};
 use crate::workload::{FileSet, Piece, SourceFile};
@@ -33,7 +33,7 @@ struct TlsWrite {
     /// Payload of a call.
     most: usize,
     buffer: Buffer,
-    more: bool,
+    more: More,
 }
 
 impl TlsWrite {
@@ -86,7 +86,8 @@ impl Sender for TlsWrite {
             self.out.counts.calls += 1;
             let payload = self.fill(source, part, piece.offset + done as u64)?;
             let wire_bytes = self.seal(payload);
-            let (more, sent_before) = (self.more, self.out.counts.bytes);
+            let more = self.more.says(done + payload == piece.len);
+            let sent_before = self.out.counts.bytes;
             let wire = self.buffer.first(wire_bytes);
             let call = |socket: BorrowedFd<'_>, at: usize, _| match more {
                 true => tcp::send_more(socket, &wire[at..]),

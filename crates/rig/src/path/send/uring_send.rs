@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::definition::Definition;
 use super::sender::Sender;
-use super::setup::SendSetup;
+use super::setup::{More, SendSetup};
 use super::socket_writer::begins_at;
 use super::uring_error::transfer_error;
 use crate::path::uring::{no, own};
@@ -31,7 +31,7 @@ impl UringSend {
             own(socket)?,
             setup.buffer_bytes,
             begins_at(setup.align),
-            setup.more,
+            setup.more == More::Always,
             setup.cpu,
         )
         .map_err(no)?;

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use super::definition::Definition;
 use super::sender::Sender;
-use super::setup::SendSetup;
+use super::setup::{More, SendSetup};
 use super::socket_writer::broken;
 use crate::path::resident::ResidentCopy;
 use crate::path::uring::{no, own};
@@ -78,15 +78,16 @@ impl UringSendZc {
     ) -> std::result::Result<Self, Unavailable> {
         let copy = Arc::clone(setup.resident.copy_of(&setup.files, setup.pages)?);
         let (socket, pages) = (own(socket)?, Arc::clone(copy.pages()));
-        let ring = ZeroCopy::new(socket, pages, bytes, sends_as, setup.more, PATIENCE).map_err(
-            |error| {
+        let more = setup.more == More::Always;
+        let ring = ZeroCopy::new(socket, pages, bytes, sends_as, more, PATIENCE)
+            .map(|ring| ring.in_packets_of(setup.packet_bytes))
+            .map_err(|error| {
                 if sends_as != ZeroCopySends::Single && over_the_limit(&error) {
                     too_large(copy.pages().len())
                 } else {
                     no(error)
                 }
-            },
-        )?;
+            })?;
         Ok(Self { ring, copy, bytes: 0 })
     }
 }

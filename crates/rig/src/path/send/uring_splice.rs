@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::definition::Definition;
 use super::sender::Sender;
-use super::setup::SendSetup;
+use super::setup::{More, SendSetup};
 use super::socket_writer::calls_of;
 use super::splice::{PIPE_BYTES, pipe, probe};
 use super::uring_error::transfer_error;
@@ -25,7 +25,7 @@ struct UringSplice {
     files: Arc<FileSet>,
     bytes: u64,
     call_bytes: Option<usize>,
-    more: bool,
+    more: More,
 }
 
 impl UringSplice {
@@ -46,7 +46,9 @@ impl Sender for UringSplice {
     fn send(&mut self, piece: Piece) -> Result<()> {
         let source = &self.files.files[piece.file];
         for call in calls_of(piece, self.call_bytes) {
-            let sent = self.ring.send(source.file.as_fd(), call.offset, call.len, self.more);
+            let is_last = call.offset + call.len as u64 == piece.offset + piece.len as u64;
+            let more = self.more.says(is_last);
+            let sent = self.ring.send(source.file.as_fd(), call.offset, call.len, more);
             sent.map_err(|error| transfer_error(source, error))?;
         }
         self.bytes += piece.len as u64;

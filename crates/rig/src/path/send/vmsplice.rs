@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use super::definition::Definition;
 use super::sender::Sender;
-use super::setup::SendSetup;
+use super::setup::{More, SendSetup};
 use super::socket_writer::{SocketWriter, broken, calls_of};
 use super::splice::{PIPE_BYTES, empty, pipe};
 use crate::path::resident::ResidentCopy;
@@ -30,7 +30,7 @@ struct Vmsplice {
     resident: Arc<ResidentCopy>,
     pipe: Pipe,
     call_bytes: Option<usize>,
-    more: bool,
+    more: More,
 }
 
 impl Vmsplice {
@@ -50,6 +50,7 @@ impl Sender for Vmsplice {
         for call in calls_of(piece, self.call_bytes) {
             let mut start = self.resident.offset(call);
             let end = start + call.len;
+            let is_last = end == self.resident.offset(piece) + piece.len;
             while start < end {
                 let want = (end - start).min(self.pipe.capacity_bytes());
                 self.out.counts.calls += 1;
@@ -58,7 +59,7 @@ impl Sender for Vmsplice {
                     .fill_from_pages(self.resident.pages(), start..start + want)
                     .map_err(|error| broken("vmsplice(2)", error))?;
                 start += filled;
-                empty(&mut self.out, &self.pipe, filled, self.more || start < end)?;
+                empty(&mut self.out, &self.pipe, filled, start < end || self.more.says(is_last))?;
             }
         }
         Ok(())

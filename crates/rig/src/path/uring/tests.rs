@@ -10,7 +10,7 @@ use super::*;
 use crate::path::testing::{
     self, content, files_of, pair, receiver, recv_paths, send_paths, sender,
 };
-use crate::path::{SendSetup, open_receiver, open_sender};
+use crate::path::{More, SendSetup, open_receiver, open_sender};
 use crate::workload::{FileSet, Piece};
 use zc_run::{Align, ErrorKind, RecvPath, SendPath};
 
@@ -118,7 +118,7 @@ fn messages_of_every_size_change_no_byte_wherever_their_buffer_begins() {
         let all: Vec<u8> = [content(0, 30_000), content(1, 1), content(2, 4_097)].concat();
         for path in send_paths(true) {
             for message in [64, 4_096, 10_001, 4 << 20] {
-                for (align, more) in [(Align::Page, false), (Align::Byte, true)] {
+                for (align, more) in [(Align::Page, More::Never), (Align::Byte, More::Always)] {
                     let setup = testing::setup_of(files_of(&[30_000, 1, 4_097]), message);
                     let setup = SendSetup { call_bytes: Some(message), align, more, ..setup };
                     let recv = RecvPath::Recv;
@@ -127,7 +127,7 @@ fn messages_of_every_size_change_no_byte_wherever_their_buffer_begins() {
                     else {
                         break;
                     };
-                    assert!(got == all, "{path} {message} {align} {more}");
+                    assert!(got == all, "{path} {message} {align} {more:?}");
                     assert_eq!(sent.bytes, all.len() as u64, "{path}");
                 }
             }

@@ -3,11 +3,14 @@
 //! Each implements the hooks of [`Effect`] that it needs; the trial calls the hooks of all. A
 //! factor that sets one TCP option of the sender needs no file: its definition in `zc-run` names
 //! the option ([`zc_run::factor::Definition::tcp_option`]). `flows`, `rate`, `recv` and `send` are
-//! parameters of every trial, and `mtu` and `offloads` choose its link (`trial::links`).
+//! parameters of every trial, and `mtu`, `offloads` and `gso-max` choose its link
+//! (`trial::links`).
 
 mod align;
 mod congestion;
 mod effect;
+mod gso_max;
+mod head;
 mod message;
 mod pages;
 mod placement;
@@ -19,12 +22,14 @@ pub(super) use effect::Effect;
 pub(super) use tcp_options::{option_of_streams, set_tcp_options};
 
 /// All effects; a trial calls a hook of each in this order.
-pub(super) const EFFECTS: [&dyn Effect; 7] = [
+pub(super) const EFFECTS: [&dyn Effect; 9] = [
     &placement::Placement,
     &message::Message,
     &sockbuf::Sockbuf,
     &push::Push,
     &align::Align,
     &pages::Pages,
+    &gso_max::GsoMax,
+    &head::Head,
     &congestion::Congestion,
 ];

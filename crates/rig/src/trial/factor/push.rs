@@ -4,20 +4,24 @@
 use std::os::fd::BorrowedFd;
 
 use super::effect::Effect;
-use crate::path::SendSetup;
+use crate::path::{More, SendSetup};
 use zc_run::{Cell, Error, FixedParams, LinkKind, Push as Level, Result, Unavailable};
 
 pub(super) struct Push;
 
 impl Effect for Push {
     fn set_up(&self, _cell: &Cell, fixed: &FixedParams, setup: &mut SendSetup) {
-        setup.more = fixed.push == Level::More;
+        setup.more = match fixed.push {
+            Level::Plain | Level::Cork | Level::Nodelay => More::Never,
+            Level::File => More::Inside,
+            Level::More => More::Always,
+        };
     }
 
     fn refuse(&self, cell: &Cell, fixed: &FixedParams, _link: LinkKind) -> Option<Unavailable> {
-        (fixed.push == Level::More && cell.transfer.is_of_datagrams()).then(|| {
-            Unavailable::unsupported("MSG_MORE would join what this path sends as datagrams")
-        })
+        (matches!(fixed.push, Level::More | Level::File) && cell.transfer.is_of_datagrams()).then(
+            || Unavailable::unsupported("MSG_MORE would join what this path sends as datagrams"),
+        )
     }
 
     fn before_drain(&self, socket: BorrowedFd<'_>, fixed: &FixedParams) -> Result<()> {

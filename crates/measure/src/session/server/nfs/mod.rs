@@ -31,13 +31,14 @@ use zc_kernel::stop::Stop;
 use zc_load::Reuse;
 use zc_rig::meter::{self, InstanceLock, kernel_workers};
 use zc_rig::trial;
+use zc_run::factor::Head;
 use zc_run::{
     Factor, FixedParams, Header, NfsCall, NfsClient, NfsOperation, NfsPlan, NfsServer,
     NfsTransport, NfsVersion, Plan, Result, SendPath, SupportRow, Traffic, Unavailable, Unsoaked,
 };
 use zc_servers::{
-    InMount, NfsCopies, NfsServerProgram, OwnServer, Reader, ReaderProgram, Served, ServerRig,
-    ServerSetup,
+    Answer, InMount, NfsCopies, NfsServerProgram, OwnServer, Reader, ReaderProgram, Served,
+    ServerRig, ServerSetup,
 };
 
 pub use options::NfsOptions;
@@ -165,12 +166,13 @@ pub(crate) fn prepare(
 
     let mut http = None;
     if let Some(setup) = beside {
+        let answer = Answer { path: SendPath::Sendfile, head: Head::More };
         let own: Vec<Asked<'_>> = options
             .sizes
             .iter()
-            .map(|bytes| Asked { path: SendPath::Sendfile, bodies: Bodies::Of(*bytes) })
+            .map(|bytes| Asked { answer, bodies: Bodies::Of(*bytes) })
             .collect();
-        let workers = [(SendPath::Sendfile, CONNECTIONS * own.len())];
+        let workers = [(answer, CONNECTIONS * own.len())];
         let server = OwnServer::start(&link, cpus.sender, &workers, setup, &congestion)?;
         http = Some(Arc::new(own_load(&link, cpus.receiver, &server, &own, Reuse::KeepAlive)?));
         served = Served::Several(vec![served, Served::Own(server)]);
