@@ -69,6 +69,13 @@ impl ReadSendBatch {
         Ok(Self { in_flight, sends, requests: Vec::with_capacity(1 + SENDS), short: 0 })
     }
 
+    /// The same with a chain of at most so many sends.
+    #[must_use]
+    pub fn in_chains_of(mut self, sends: usize) -> Self {
+        self.sends.buffers = self.sends.buffers.min(sends.max(1));
+        self
+    }
+
     /// Sends `len` bytes of `file` from `offset` on with io_uring_enter(2). Blocks while the socket
     /// is full. `file` is number `index` of those that [`new`](Self::new) was given.
     ///

@@ -100,7 +100,12 @@ impl<'p> Decided<'p> {
 /// Whether the kernel did send datagrams without a copy.
 fn zero_copy(pivot: &Pivot) -> Option<String> {
     let copied = pivot.cells().filter(|placed| {
-        let zero_copy = [SendPath::UdpZerocopy, SendPath::UdpGsoZerocopy];
+        let zero_copy = [
+            SendPath::UdpZerocopy,
+            SendPath::UdpGsoZerocopy,
+            SendPath::UdpUringZc,
+            SendPath::UdpUringVectored,
+        ];
         placed.figures.failed_zero_copy
             && placed.cell.transfer.send_path().is_some_and(|path| zero_copy.contains(&path))
     });

@@ -3,7 +3,7 @@
 
 use std::net::UdpSocket;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
 use super::testing::{
@@ -51,14 +51,20 @@ fn transfer(send: SendPath, recv: RecvPath, setup: &SendSetup) -> Option<Transfe
     let recv_setup = recv_setup_of(65_536).with_datagrams(setup.datagrams.payload_bytes);
     receiver(recv, &other, &recv_setup)?;
     let arrived = Arc::new(AtomicU64::new(0));
-    let counted = Arc::clone(&arrived);
+    let all_sent = Arc::new(AtomicBool::new(false));
+    let (counted, ended) = (Arc::clone(&arrived), Arc::clone(&all_sent));
     let received = in_time(move || {
         let mut receiver = open_receiver(recv, &other, &recv_setup).unwrap();
         let mut shown = Vec::new();
-        while receiver.receive(Some(&mut |bytes: &[u8]| shown.push(bytes.to_vec()))).unwrap() > 0 {
+        loop {
+            let received = receiver.receive(Some(&mut |bytes: &[u8]| shown.push(bytes.to_vec())));
+            // An empty one may also be what io_uring sends to see whether it can.
+            if received.unwrap() == 0 && ended.load(Ordering::Acquire) {
+                break;
+            }
             counted.store(receiver.counts().bytes, Ordering::Release);
         }
-        shown.retain(|bytes: &Vec<u8>| !bytes.is_empty()); // the end
+        shown.retain(|bytes: &Vec<u8>| !bytes.is_empty());
         (receiver.counts(), shown)
     });
     let began = Instant::now();
@@ -70,6 +76,7 @@ fn transfer(send: SendPath, recv: RecvPath, setup: &SendSetup) -> Option<Transfe
         }
     }
     sender.drain().unwrap();
+    all_sent.store(true, Ordering::Release);
     one.send(&[]).unwrap();
     let (received, shown) = received.recv_timeout(PATIENCE).expect("the receiver ends in time");
     Some((sender.counts(), received, shown))
@@ -91,9 +98,12 @@ fn every_path_sends_exactly_the_bytes_of_its_files_to_every_receiver() {
         ODD_LENS.iter().enumerate().flat_map(|(at, &len)| content(at, len)).collect();
     for send in send_paths() {
         for recv in recv_paths(send.form()) {
-            for (payload_bytes, of_a_call) in [(1_200, 4), (1_452, 44), (100, 60)] {
+            for (payload_bytes, of_a_call) in [(1_452, 44), (100, 4)] {
                 let of_a_call = if send.joins_datagrams() { of_a_call } else { 1 };
                 let setup = setup(files_of(&ODD_LENS), payload_bytes, of_a_call);
+                if send == SendPath::UdpUringVectored && of_a_call > 4 {
+                    continue; // a packet has no room for so many fragments
+                }
                 let Some((sent, received, shown)) = transfer(send, recv, &setup) else { break };
                 let what = format!("{send} {recv} {payload_bytes} {of_a_call}");
                 assert!(shown.concat() == expected, "{what}: other bytes arrived than were sent");
@@ -109,7 +119,7 @@ fn every_path_sends_exactly_the_bytes_of_its_files_to_every_receiver() {
 fn datagrams_have_the_payload_that_was_asked_for_and_only_the_last_of_a_piece_is_shorter() {
     let (len, payload_bytes) = (30_000, 1_300);
     for send in send_paths() {
-        let of_a_call = if send.joins_datagrams() { 7 } else { 1 };
+        let of_a_call = if send.joins_datagrams() { 4 } else { 1 };
         let setup = setup(files_of(&[len]), payload_bytes, of_a_call);
         let recv = match send.form() {
             Form::SealedDatagrams => RecvPath::QuicRecv,
@@ -159,8 +169,9 @@ fn every_zero_copy_send_of_datagrams_is_completed() {
 
 #[test]
 fn more_datagrams_than_a_call_has_room_for_are_refused_with_a_remedy() {
-    for send in send_paths().filter(|send| send.joins_datagrams() && *send != SendPath::UdpSendmmsg)
-    {
+    for send in send_paths().filter(|send| {
+        send.joins_datagrams() && !matches!(send, SendPath::UdpSendmmsg | SendPath::UdpUring)
+    }) {
         let (one, _other) = pair();
         let setup = setup(files_of(&[10]), 1_452, 64);
         let no = open_sender(send, &one, &setup).map(drop).unwrap_err();
@@ -227,4 +238,13 @@ fn datagrams_of_another_key_are_an_error() {
     };
     sender.send(Piece { file: 0, offset: 0, len: 10_000 }).unwrap();
     assert_eq!(receiver.receive(None).unwrap_err().id, "not-decrypted");
+}
+
+#[test]
+fn a_message_of_more_parts_than_a_packet_has_fragments_is_an_error() {
+    let (one, _other) = pair();
+    let setup = setup(files_of(&[100_000]), 1_200, 40);
+    let Some(mut sender) = sender(SendPath::UdpUringVectored, &one, &setup) else { return };
+    let error = sender.send(Piece { file: 0, offset: 0, len: 60_000 }).unwrap_err();
+    assert_eq!(error.id, "datagram-too-long", "{error}");
 }

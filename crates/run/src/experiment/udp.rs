@@ -17,7 +17,7 @@ compare = ["send", "segments"]
 
 [[factor]]
 name = "send"
-levels = ["read+send", "sendfile", "udp-send", "udp-zerocopy", "udp-sendmmsg", "udp-gso", "udp-gso-zerocopy", "quic-like"]
+levels = ["read+send", "sendfile", "udp-send", "udp-zerocopy", "udp-sendmmsg", "udp-gso", "udp-gso-zerocopy", "udp-uring", "udp-uring-zc", "udp-uring-vectored", "quic-like"]
 
 [[factor]]
 name = "segments"

@@ -64,6 +64,13 @@ names! {
         UdpZerocopy = "udp-zerocopy",
         /// The same for several datagrams, which the kernel cuts (`UDP_SEGMENT`).
         UdpGsoZerocopy = "udp-gso-zerocopy",
+        /// `IORING_OP_READ` of a buffer, linked to an `IORING_OP_SEND` for each datagram of it.
+        UdpUring = "udp-uring",
+        /// `IORING_OP_SEND_ZC` of several datagrams, which the kernel cuts, from a resident copy
+        /// that is registered with the ring.
+        UdpUringZc = "udp-uring-zc",
+        /// The same by `IORING_OP_SENDMSG_ZC`, a part of the message for each datagram.
+        UdpUringVectored = "udp-uring-vectored",
         /// Datagrams as QUIC has them: each is encrypted in user space, and the kernel cuts what
         /// one `send(2)` gives it (`UDP_SEGMENT`).
         QuicLike = "quic-like",
@@ -99,7 +106,10 @@ impl SendPath {
             | Self::UdpSendmmsg
             | Self::UdpGso
             | Self::UdpZerocopy
-            | Self::UdpGsoZerocopy => Form::Datagrams,
+            | Self::UdpGsoZerocopy
+            | Self::UdpUring
+            | Self::UdpUringZc
+            | Self::UdpUringVectored => Form::Datagrams,
             Self::QuicLike => Form::SealedDatagrams,
         }
     }

@@ -54,6 +54,9 @@ const DROP_LIMIT: Duration = Duration::from_millis(20);
 /// Most linked sends of one io_uring_enter(2).
 const LINKED: usize = 16;
 
+/// Most parts of a message (UIO_MAXIOV, include/uapi/linux/uio.h).
+const MOST_PARTS: usize = 1024;
+
 /// How a [`ZeroCopy`] sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ZeroCopySends {
@@ -118,6 +121,8 @@ pub struct ZeroCopy {
     report: u16,
     /// Largest size of one send. It shrinks when RLIMIT_MEMLOCK is reached with nothing in flight.
     chunk_bytes: usize,
+    /// Parts of a message.
+    parts: usize,
     /// Longest wait without progress before it is an error.
     patience: Duration,
     acknowledged: AckProgress,
@@ -221,6 +226,7 @@ impl ZeroCopy {
             flags: libc::MSG_WAITALL | libc::MSG_NOSIGNAL | if more { libc::MSG_MORE } else { 0 },
             report: REPORT_USAGE,
             chunk_bytes: chunk_bytes.clamp(1, REGISTERED_BYTES),
+            parts: LINKED,
             patience,
             acknowledged: AckProgress::default(),
             current: Vec::with_capacity(LINKED),
@@ -234,10 +240,18 @@ impl ZeroCopy {
     }
 
     /// The same for a socket whose device takes packets of up to `packet_bytes` from TCP; without
-    /// this, of up to 64 KiB. Which sends were copied is recognised by it.
+    /// this, of up to 64 KiB. Which sends were copied is recognised by it. Of none: each send has a
+    /// packet of its own, as datagrams have.
     #[must_use]
     pub fn in_packets_of(mut self, packet_bytes: usize) -> Self {
         self.copied = Copied::in_packets_of(u32::try_from(packet_bytes).unwrap_or(u32::MAX));
+        self
+    }
+
+    /// The same with messages of so many parts.
+    #[must_use]
+    pub fn in_messages_of(mut self, parts: usize) -> Self {
+        self.parts = parts.clamp(1, MOST_PARTS);
         self
     }
 
@@ -358,7 +372,7 @@ impl ZeroCopy {
         self.current.clear();
         let (sends, chunks) = match self.sends_as {
             ZeroCopySends::Linked => (LINKED, 1),
-            ZeroCopySends::Vectored => (1, LINKED),
+            ZeroCopySends::Vectored => (1, self.parts),
             ZeroCopySends::Single | ZeroCopySends::SingleRegistered => (1, 1),
         };
         while self.current.len() < sends && offset < end {
@@ -472,7 +486,8 @@ impl ZeroCopy {
                 if self.reap(self.sends) > 0 {
                     break;
                 }
-                if !self.acknowledged.advanced(&self.socket)? {
+                // Datagrams are not acknowledged.
+                if !self.acknowledged.advanced(&self.socket).unwrap_or(false) {
                     return Err(io::ErrorKind::TimedOut.into());
                 }
                 until = Instant::now() + self.patience;

@@ -18,9 +18,10 @@ pub(super) fn broken_datagrams(error: io::Error) -> Error {
         ),
         Some(Errno::MSGSIZE) => Error::failed(
             "datagram-too-long",
-            "the kernel does not send datagrams of this length here",
+            "the kernel does not send this in one packet: a datagram is longer than the MTU, or the \
+             memory lies in more fragments than a packet has (17)",
         )
-        .help("--datagram 1200 fits the MTU of every path of the Internet"),
+        .help("shorter datagrams: --datagram 1200; fewer by a call: --segments 4"),
         Some(Errno::INVAL) => Error::failed(
             "too-many-datagrams",
             "the kernel does not cut so many datagrams from one call, or none of this length",

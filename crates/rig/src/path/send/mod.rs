@@ -16,6 +16,7 @@ mod socket_writer;
 mod splice;
 mod tls_write;
 mod udp_copied;
+mod udp_uring;
 mod udp_zerocopy;
 mod uring_error;
 mod uring_send;
@@ -65,6 +66,9 @@ fn definition(path: SendPath) -> Definition {
         SendPath::UdpGso => udp_copied::GSO_PATH,
         SendPath::UdpZerocopy => udp_zerocopy::PATH,
         SendPath::UdpGsoZerocopy => udp_zerocopy::GSO_PATH,
+        SendPath::UdpUring => udp_uring::PATH,
+        SendPath::UdpUringZc => udp_uring::ZC_PATH,
+        SendPath::UdpUringVectored => udp_uring::VECTORED_PATH,
         SendPath::QuicLike => quic_like::PATH,
     }
 }

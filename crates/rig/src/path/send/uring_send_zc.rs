@@ -5,10 +5,12 @@
 //! `uring-send-zc-batch` links several larger ones by a call on a tuned ring, and
 //! `uring-sendmsg-zc` sends a message of many parts by `IORING_OP_SENDMSG_ZC`.
 
+use std::io;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::datagrams::broken_datagrams;
 use super::definition::Definition;
 use super::sender::Sender;
 use super::setup::{More, SendSetup};
@@ -63,10 +65,12 @@ pub(super) const MESSAGE_PATH: Definition = Definition {
     call_without_flags: None,
 };
 
-struct UringSendZc {
+pub(super) struct UringSendZc {
     ring: ZeroCopy,
     copy: Arc<ResidentCopy>,
     bytes: u64,
+    /// Explains the error of a call on the socket.
+    explain: fn(io::Error) -> Error,
 }
 
 impl UringSendZc {
@@ -88,7 +92,37 @@ impl UringSendZc {
                     no(error)
                 }
             })?;
-        Ok(Self { ring, copy, bytes: 0 })
+        Ok(Self { ring, copy, bytes: 0, explain: |error| broken("io_uring", error) })
+    }
+
+    /// The same for datagrams: sends of `bytes`, or messages with such a part for each.
+    pub(super) fn of_datagrams(
+        socket: BorrowedFd<'_>,
+        setup: &SendSetup,
+        sends_as: ZeroCopySends,
+        bytes: usize,
+    ) -> std::result::Result<Self, Unavailable> {
+        let own = Self::open(socket, setup, sends_as, bytes)?;
+        // Each has a packet of its own.
+        let ring = own.ring.in_packets_of(0).in_messages_of(setup.datagrams.of_a_call);
+        Ok(Self { ring, explain: broken_datagrams, ..own })
+    }
+
+    fn error(&self, error: io::Error) -> Error {
+        if error.kind() == io::ErrorKind::TimedOut && error.raw_os_error().is_none() {
+            return Error::failed(
+                "receiver-stalled",
+                "the kernel did not release zero-copy buffers: the receiver has stopped reading",
+            );
+        }
+        if rustix::io::Errno::from_io_error(&error) == Some(rustix::io::Errno::NOMEM) {
+            return Error::failed(
+                "locked-memory-limit",
+                "the limit of locked memory (RLIMIT_MEMLOCK) permits no zero-copy send",
+            )
+            .help("ulimit -l unlimited, or run as root");
+        }
+        (self.explain)(error)
     }
 }
 
@@ -108,13 +142,15 @@ fn too_large(bytes: usize) -> Unavailable {
 
 impl Sender for UringSendZc {
     fn send(&mut self, piece: Piece) -> Result<()> {
-        self.ring.send(self.copy.offset(piece), piece.len).map_err(error)?;
+        let sent = self.ring.send(self.copy.offset(piece), piece.len);
+        sent.map_err(|error| self.error(error))?;
         self.bytes += piece.len as u64;
         Ok(())
     }
 
     fn drain(&mut self) -> Result<()> {
-        self.ring.drain().map_err(error)
+        let drained = self.ring.drain();
+        drained.map_err(|error| self.error(error))
     }
 
     fn counts(&self) -> SendCounts {
@@ -131,31 +167,23 @@ impl Sender for UringSendZc {
     }
 }
 
-fn error(error: std::io::Error) -> Error {
-    if error.kind() == std::io::ErrorKind::TimedOut && error.raw_os_error().is_none() {
-        return Error::failed(
-            "receiver-stalled",
-            "the kernel did not release zero-copy buffers: the receiver has stopped reading",
-        );
-    }
-    if rustix::io::Errno::from_io_error(&error) == Some(rustix::io::Errno::NOMEM) {
-        return Error::failed(
-            "locked-memory-limit",
-            "the limit of locked memory (RLIMIT_MEMLOCK) permits no zero-copy send",
-        )
-        .help("ulimit -l unlimited, or run as root");
-    }
-    broken("io_uring", error)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn a_receiver_that_stopped_reading_and_a_limit_have_errors_of_their_own() {
+        use crate::path::testing::{files_of, pair, setup_of};
         use rustix::io::Errno;
-        assert_eq!(error(std::io::ErrorKind::TimedOut.into()).id, "receiver-stalled");
+        use std::os::fd::AsFd as _;
+        let (one, _other) = pair();
+        let setup = setup_of(files_of(&[1_000]), 1_000);
+        let opened = UringSendZc::open(one.as_fd(), &setup, ZeroCopySends::Single, 1_000);
+        let Ok(path) = opened.inspect_err(|no| eprintln!("skipped: {}", no.reason)) else {
+            return;
+        };
+        let error = |error: io::Error| path.error(error);
+        assert_eq!(error(io::ErrorKind::TimedOut.into()).id, "receiver-stalled");
         assert_eq!(error(Errno::NOMEM.into()).id, "locked-memory-limit");
         assert_eq!(error(Errno::CONNRESET.into()).id, "receiver-closed-early");
         assert_eq!(error(Errno::TIMEDOUT.into()).id, "system-call-failed");
