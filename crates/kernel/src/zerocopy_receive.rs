@@ -127,6 +127,12 @@ impl ReceiveMapping {
         Ok(mapping)
     }
 
+    /// Length of the mapping in bytes: the most that a call maps.
+    #[allow(clippy::len_without_is_empty)] // never empty
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
     /// Whether the kernel copies what it does not map, by what it said to the last call.
     pub fn copies(&self) -> bool {
         self.request_bytes >= WITH_COPY

@@ -16,11 +16,11 @@ fn sized(ip: IpVersion) -> Vec<LinkOptions> {
     SIZES.map(of).to_vec()
 }
 
-/// The links that the kernel has, with the size of each; the reason of the first that is missing.
-fn links(
-    kind: LinkKind,
-    ip: IpVersion,
-) -> Result<(Vec<(u32, Box<dyn Link>)>, Option<String>), End> {
+/// Links with the size of each.
+type Links = Vec<(u32, Box<dyn Link>)>;
+
+/// The links that the kernel has, and the reason of the first that is missing.
+fn links(kind: LinkKind, ip: IpVersion) -> Result<(Links, Option<String>), End> {
     let first = LinkOptions { ip, ..LinkOptions::default() };
     let Several { others, .. } = several(kind, two_cpus()?, &first, &sized(ip))?;
     let (mut links, mut missing) = (Vec::new(), None);

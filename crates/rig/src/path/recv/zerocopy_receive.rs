@@ -36,6 +36,8 @@ struct ZerocopyReceive {
     skip_bytes: usize,
     /// Bytes that the last call left in the queue, those for recv(2) included.
     queued_bytes: usize,
+    /// Whether the last call filled the mapping.
+    filled: bool,
 }
 
 impl ZerocopyReceive {
@@ -54,6 +56,7 @@ impl ZerocopyReceive {
             awaited_bytes: awaited_bytes.clamp(1, buffer_bytes),
             skip_bytes: 0,
             queued_bytes: 0,
+            filled: false,
         })
     }
 
@@ -88,14 +91,17 @@ impl Receiver for ZerocopyReceive {
                 .map_err(|error| broken("poll(2)", error))?;
         }
         self.reader.counts.calls += 1;
-        // The kernel copies all that is queued if the buffer holds it. One that does not hold what
-        // was waited for leaves it the pages to map.
-        let buffer = &mut self.buffer.as_mut_slice()[..self.awaited_bytes - 1];
+        // The kernel copies all that is queued if the buffer holds it: one that does not hold what
+        // was waited for leaves it the pages to map. It also copies the rest of the packet in whose
+        // middle the mapping ended (tcp_zc_handle_leftover), pages that the next call could map.
+        let copied = if self.filled { 0 } else { self.awaited_bytes - 1 };
+        let buffer = &mut self.buffer.as_mut_slice()[..copied];
         let received =
             self.mapping.receive(buffer).map_err(|error| broken("TCP_ZEROCOPY_RECEIVE", error))?;
         match received {
             Received::Bytes { mapped_bytes, copied_bytes, skip_bytes, queued_bytes } => {
                 (self.skip_bytes, self.queued_bytes) = (skip_bytes, queued_bytes);
+                self.filled = mapped_bytes == self.mapping.len();
                 let received = mapped_bytes + copied_bytes;
                 if received == 0 {
                     return self.copy_skipped(inspect);
