@@ -24,8 +24,9 @@ const RCVBUF_BYTES: usize = 4 << 20;
 /// Pause between two of the empty datagrams that end a flow. Each but the last is lost, or is late.
 const PAUSE: Duration = Duration::from_micros(200);
 
-/// In a proof this many datagrams are under way at most: any receive buffer has room for them.
-const PROVEN_AT_ONCE: usize = 32;
+/// In a proof this many datagrams are under way at most: any receive buffer has room for them, also
+/// where io_uring has each charged with whole pages.
+const PROVEN_AT_ONCE: usize = 16;
 
 /// The piece after which a proof waits.
 pub(super) fn proven_at_once(datagrams: Datagrams) -> usize {

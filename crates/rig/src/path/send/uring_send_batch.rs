@@ -6,15 +6,16 @@
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
+use super::datagrams::broken_datagrams;
 use super::definition::Definition;
 use super::sender::Sender;
 use super::setup::{More, SendSetup};
 use super::socket_writer::begins_at;
 use super::uring_error::transfer_error;
 use crate::path::uring::{no, own};
-use crate::workload::{FileSet, Piece};
+use crate::workload::{FileSet, Piece, SourceFile};
 use zc_kernel::uring::{ReadSendBatch, SendBundle, TransferError};
-use zc_run::{Result, SendCounts, Unavailable};
+use zc_run::{Datagrams, Error, Result, SendCounts, Unavailable};
 
 /// `uring-send-batch`.
 pub(super) const PATH: Definition = Definition {
@@ -28,14 +29,16 @@ pub(super) const BUNDLE_PATH: Definition = Definition {
     call_without_flags: None,
 };
 
-struct UringSendBatch<R> {
+pub(super) struct UringSendBatch<R> {
     ring: R,
     files: Arc<FileSet>,
     bytes: u64,
+    /// Explains the error of a transfer of a file.
+    explain: fn(&SourceFile, TransferError) -> Error,
 }
 
 /// What the two rings have in common.
-trait Ring: Sized {
+pub(super) trait Ring: Sized {
     fn new(
         socket: BorrowedFd<'_>,
         files: &[BorrowedFd<'_>],
@@ -103,7 +106,23 @@ impl<R: Ring> UringSendBatch<R> {
         let files = Arc::clone(&setup.files);
         let descriptors: Vec<_> = files.files.iter().map(|source| source.file.as_fd()).collect();
         let ring = R::new(socket, &descriptors, setup)?;
-        Ok(Self { ring, files, bytes: 0 })
+        Ok(Self { ring, files, bytes: 0, explain: transfer_error })
+    }
+}
+
+impl UringSendBatch<ReadSendBatch> {
+    /// A send for each datagram, and a chain of so many as a call takes.
+    pub(super) fn of_datagrams(
+        socket: BorrowedFd<'_>,
+        setup: &SendSetup,
+    ) -> std::result::Result<Self, Unavailable> {
+        let Datagrams { payload_bytes, of_a_call } = setup.datagrams;
+        let own = Self::open(socket, &SendSetup { buffer_bytes: payload_bytes, ..setup.clone() })?;
+        let explain = |source: &SourceFile, error| match error {
+            TransferError::Socket(error) => broken_datagrams(error),
+            error => transfer_error(source, error),
+        };
+        Ok(Self { ring: own.ring.in_chains_of(of_a_call), explain, ..own })
     }
 }
 
@@ -112,7 +131,7 @@ impl<R: Ring> Sender for UringSendBatch<R> {
         let source = &self.files.files[piece.file];
         self.ring
             .send(piece.file, source.file.as_fd(), piece.offset, piece.len)
-            .map_err(|error| transfer_error(source, error))?;
+            .map_err(|error| (self.explain)(source, error))?;
         self.bytes += piece.len as u64;
         Ok(())
     }
