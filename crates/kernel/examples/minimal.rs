@@ -5,12 +5,15 @@
 //! receiver (recv(2) with the same buffer size) after a tenth of a second of warm-up. It has no
 //! pacing, no counters, no completions beyond those that the kernel requires, and it panics on
 //! errors. It shares no code with zc's paths, so that a detour in those shows.
+//!
+//! Of datagrams, of which a receiver loses what it has no room for, it counts what was sent; the
+//! receiver of `tls-write` drops what arrives.
 
 #![expect(clippy::disallowed_methods, reason = "an example that gets no thread may panic")]
 
 use std::fs::File;
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
@@ -23,6 +26,10 @@ use rustix::pipe::SpliceFlags;
 
 const PIECE: usize = 1 << 20;
 
+/// Payload of a datagram, and datagrams of a call.
+const DATAGRAM: usize = 1_200;
+const SEGMENTS: usize = 16;
+
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let [path, seconds, buffer, sender_cpu, receiver_cpu, files @ ..] = args.as_slice() else {
@@ -31,24 +38,31 @@ fn main() {
     let seconds: f64 = seconds.parse().expect("seconds");
     let buffer: usize = buffer.parse().expect("buffer");
     let files: Vec<File> = files.iter().map(|name| File::open(name).expect("file")).collect();
+    let [sender_cpu, receiver_cpu] =
+        [sender_cpu, receiver_cpu].map(|cpu| cpu.parse().expect("cpu"));
+    if path.starts_with("udp-") {
+        return datagrams(path, seconds, files, buffer, sender_cpu, receiver_cpu);
+    }
     let congestion = std::env::var("MINIMAL_CONGESTION").unwrap_or_else(|_| "cubic".to_owned());
 
     let listener = TcpListener::bind("127.0.0.1:0").expect("listen");
     let to = listener.local_addr().expect("port");
     let received = Arc::new(AtomicU64::new(0));
     let counter = Arc::clone(&received);
-    let cpu = receiver_cpu.parse().expect("cpu");
+    let drops = path == "tls-write";
     std::thread::spawn(move || {
-        pin(cpu);
+        pin(receiver_cpu);
         let (mut socket, _) = listener.accept().expect("accept");
         let mut into = vec![0; buffer];
-        while let Ok(taken @ 1..) = socket.read(&mut into) {
+        while let Ok(taken @ 1..) =
+            if drops { discard(&socket, buffer) } else { socket.read(&mut into) }
+        {
             counter.fetch_add(taken as u64, Ordering::Relaxed);
         }
     });
     let stop = Arc::new(AtomicBool::new(false));
     let stopped = Arc::clone(&stop);
-    let (path, cpu) = (path.clone(), sender_cpu.parse().expect("cpu"));
+    let (path, cpu) = (path.clone(), sender_cpu);
     let sender = std::thread::spawn(move || {
         pin(cpu);
         let socket = TcpStream::connect(to).expect("connect");
@@ -62,6 +76,147 @@ fn main() {
     println!("{:.0}", moved as f64 / began.elapsed().as_secs_f64());
     stop.store(true, Ordering::Relaxed);
     sender.join().expect("sender");
+}
+
+/// recv(2) with MSG_TRUNC.
+fn discard(socket: &TcpStream, len: usize) -> std::io::Result<usize> {
+    // SAFETY: with MSG_TRUNC, TCP writes nothing through the pointer.
+    let taken =
+        unsafe { libc::recv(socket.as_raw_fd(), std::ptr::null_mut(), len, libc::MSG_TRUNC) };
+    usize::try_from(taken).map_err(|_| std::io::Error::last_os_error())
+}
+
+/// Sends the files in datagrams to a receiver that takes them one by one, and prints how many bytes
+/// were sent per second.
+fn datagrams(
+    path: &str,
+    seconds: f64,
+    files: Vec<File>,
+    buffer: usize,
+    sender_cpu: usize,
+    receiver_cpu: usize,
+) {
+    let [from, to] = [(); 2].map(|()| UdpSocket::bind("127.0.0.1:0").expect("bind"));
+    from.connect(to.local_addr().expect("port")).expect("connect");
+    to.connect(from.local_addr().expect("port")).expect("connect");
+    let taking = std::thread::spawn(move || {
+        pin(receiver_cpu);
+        let mut into = vec![0; DATAGRAM];
+        while let Ok(1..) = to.recv(&mut into) {}
+    });
+    let stop = Arc::new(AtomicBool::new(false));
+    let sent = Arc::new(AtomicU64::new(0));
+    let (path, stopped, counter) = (path.to_owned(), Arc::clone(&stop), Arc::clone(&sent));
+    let sender = std::thread::spawn(move || {
+        pin(sender_cpu);
+        let mut bytes = vec![0; buffer / DATAGRAM * DATAGRAM];
+        if path == "udp-gso" {
+            let size = DATAGRAM as libc::c_int;
+            // SAFETY: an int option with its size.
+            let set = unsafe {
+                libc::setsockopt(
+                    from.as_raw_fd(),
+                    libc::SOL_UDP,
+                    libc::UDP_SEGMENT,
+                    (&raw const size).cast(),
+                    4,
+                )
+            };
+            assert_eq!(set, 0, "UDP_SEGMENT");
+        }
+        each(&files, bytes.len(), &stopped, |file, _, offset, len| {
+            let got = files[file].read_at(&mut bytes[..len], offset).expect("read");
+            match path.as_str() {
+                "udp-send" => bytes[..got].chunks(DATAGRAM).for_each(|datagram| {
+                    from.send(datagram).expect("send");
+                }),
+                "udp-gso" => bytes[..got].chunks(SEGMENTS * DATAGRAM).for_each(|datagrams| {
+                    from.send(datagrams).expect("send");
+                }),
+                "udp-sendmmsg" => {
+                    bytes[..got].chunks(SEGMENTS * DATAGRAM).for_each(|datagrams| {
+                        sendmmsg(&from, datagrams);
+                    });
+                }
+                other => panic!("no such path: {other}"),
+            }
+            counter.fetch_add(got as u64, Ordering::Relaxed);
+        });
+        // One of these ends the receiver.
+        while !taking.is_finished() {
+            let _ = from.send(&[]);
+        }
+    });
+    std::thread::sleep(Duration::from_millis(100));
+    let (began, before) = (Instant::now(), sent.load(Ordering::Relaxed));
+    std::thread::sleep(Duration::from_secs_f64(seconds));
+    let moved = sent.load(Ordering::Relaxed) - before;
+    println!("{:.0}", moved as f64 / began.elapsed().as_secs_f64());
+    stop.store(true, Ordering::Relaxed);
+    sender.join().expect("sender");
+}
+
+fn sendmmsg(socket: &UdpSocket, bytes: &[u8]) {
+    let mut parts: [libc::iovec; SEGMENTS] =
+        std::array::from_fn(|_| libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 });
+    // SAFETY: an mmsghdr of zeros is a valid empty one.
+    let mut headers: [libc::mmsghdr; SEGMENTS] = unsafe { std::mem::zeroed() };
+    let mut count = 0;
+    for (place, datagram) in bytes.chunks(DATAGRAM).enumerate() {
+        parts[place].iov_base = datagram.as_ptr().cast_mut().cast();
+        parts[place].iov_len = datagram.len();
+        headers[place].msg_hdr.msg_iov = &raw mut parts[place];
+        headers[place].msg_hdr.msg_iovlen = 1;
+        count = place + 1;
+    }
+    // SAFETY: each header has a part within `bytes`.
+    let sent = unsafe {
+        libc::sendmmsg(socket.as_raw_fd(), headers.as_mut_ptr(), count as libc::c_uint, 0)
+    };
+    assert_eq!(sent, count as libc::c_int, "sendmmsg");
+}
+
+/// TLS 1.3 records of 16 KiB, encrypted in place by AES-128-GCM.
+fn tls_write(socket: &TcpStream, files: &[File], buffer: usize, stop: &AtomicBool) {
+    use ring::aead::{AES_128_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
+    const PAYLOAD: usize = 1 << 14;
+    const HEADER: usize = 5;
+    const AFTER: usize = 17;
+    let key = LessSafeKey::new(UnboundKey::new(&AES_128_GCM, &[1; 16]).expect("key"));
+    let mut number = 0_u64;
+    let mut bytes = vec![0; buffer.div_ceil(PAYLOAD) * (HEADER + PAYLOAD + AFTER)];
+    each(files, buffer, stop, |file, _, offset, len| {
+        let mut left = len;
+        let mut parts: Vec<std::io::IoSliceMut<'_>> = Vec::new();
+        for record in bytes.chunks_mut(HEADER + PAYLOAD + AFTER) {
+            let part = left.min(PAYLOAD);
+            if part > 0 {
+                parts.push(std::io::IoSliceMut::new(&mut record[HEADER..][..part]));
+                left -= part;
+            }
+        }
+        let got = rustix::io::preadv(&files[file], &mut parts, offset).expect("preadv");
+        assert_eq!(got, len, "a short read");
+        let wire = len + len.div_ceil(PAYLOAD) * (HEADER + AFTER);
+        for record in bytes[..wire].chunks_mut(HEADER + PAYLOAD + AFTER) {
+            let inner = record.len() - HEADER;
+            record[..HEADER].copy_from_slice(&[23, 3, 3, (inner >> 8) as u8, inner as u8]);
+            let tag_at = record.len() - 16;
+            record[tag_at - 1] = 23;
+            let mut nonce = [7; 12];
+            for (byte, number) in nonce[4..].iter_mut().zip(number.to_be_bytes()) {
+                *byte ^= number;
+            }
+            let (sealed, tag) = record.split_at_mut(tag_at);
+            let (header, payload) = sealed.split_at_mut(HEADER);
+            let nonce = Nonce::assume_unique_for_key(nonce);
+            let computed =
+                key.seal_in_place_separate_tag(nonce, Aad::from(&*header), payload).expect("seal");
+            tag.copy_from_slice(computed.as_ref());
+            number += 1;
+        }
+        send_all(socket, &bytes[..wire], SendFlags::NOSIGNAL);
+    });
 }
 
 fn pin(cpu: usize) {
@@ -144,6 +299,7 @@ fn send(
                 }
             });
         }
+        "tls-write" => tls_write(socket, files, buffer, stop),
         "msg-zerocopy" | "msg-zerocopy-mmap" => msg_zerocopy(path, socket, files, buffer, stop),
         _ => uring(path, socket, files, buffer, cpu, stop),
     }
