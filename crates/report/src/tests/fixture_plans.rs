@@ -55,7 +55,7 @@ fn plan_by(
     let suits = |names: &[&str], cell: &Cell| {
         let levels =
             factors.iter().zip(names).map(|((factor, _), name)| Level::parse(*factor, name));
-        levels.flatten().all(|level| level.suits(cell.transfer))
+        levels.flatten().all(|level| level.suits(cell))
     };
     cells.retain(|(names, cell)| suits(names, cell));
     for (names, mut cell) in cells {
