@@ -43,7 +43,7 @@ pub use read_send_batch::ReadSendBatch;
 pub use receive::Receive;
 pub use send_bundle::SendBundle;
 pub use splice::Splice;
-pub use splice_sockets::SpliceSockets;
+pub use splice_sockets::{SpliceEnd, SpliceSockets};
 pub use transfer::TransferError;
 pub use zero_copy::{ZeroCopy, ZeroCopyCounts, ZeroCopySends};
 

@@ -23,6 +23,21 @@ use super::transfer::{error_of, is_interruption};
 use crate::splice::Pipe;
 use io_uring::{opcode, squeue, types};
 
+/// The socket on which a move failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SpliceEnd {
+    /// The one that bytes come from, or io_uring itself failed.
+    Source,
+    /// The one that they go to.
+    Target,
+}
+
+type Result<T> = std::result::Result<T, (SpliceEnd, io::Error)>;
+
+fn at_source(error: io::Error) -> (SpliceEnd, io::Error) {
+    (SpliceEnd::Source, error)
+}
+
 /// A ring and a pipe, through which everything that arrives on one socket is sent from another.
 ///
 /// # References
@@ -76,8 +91,8 @@ impl SpliceSockets {
     /// the stream.
     ///
     /// # Errors
-    /// - ECONNRESET: the peer of the source is gone.
-    /// - EPIPE, ECONNRESET: the peer of the target is gone. The bytes in the pipe are lost.
+    /// - ECONNRESET of the source: its peer is gone.
+    /// - EPIPE, ECONNRESET of the target: its peer is gone. The bytes in the pipe are lost.
     ///
     /// # References
     /// - [io_uring_enter(2)]
@@ -87,10 +102,11 @@ impl SpliceSockets {
     /// [io_uring_prep_splice(3)]: https://man7.org/linux/man-pages/man3/io_uring_prep_splice.3.html
     #[doc(alias = "io_uring_enter")]
     #[doc(alias = "IORING_OP_SPLICE")]
-    pub fn forward(&mut self) -> io::Result<usize> {
-        self.in_flight.ring.check_idle()?;
+    pub fn forward(&mut self) -> Result<usize> {
+        self.in_flight.ring.check_idle().map_err(at_source)?;
         if self.poisoned {
-            return Err(io::Error::other("an earlier failure left bytes in the pipe"));
+            let error = io::Error::other("an earlier failure left bytes in the pipe");
+            return Err(at_source(error));
         }
         loop {
             let moved = self.through_the_pipe().inspect_err(|_| self.poisoned = true)?;
@@ -101,7 +117,7 @@ impl SpliceSockets {
     }
 
     /// Fills the pipe once and empties it; `None`: a signal came before anything was moved.
-    fn through_the_pipe(&mut self) -> io::Result<Option<usize>> {
+    fn through_the_pipe(&mut self) -> Result<Option<usize>> {
         let (ring, pipe) = self.in_flight.parts();
         let bytes = pipe.capacity_bytes() as u32; // at most 2^31 (round_pipe_size, fs/pipe.c)
         let (source, target) =
@@ -121,20 +137,21 @@ impl SpliceSockets {
         let mut results = [0, 0];
         // SAFETY: a splice points to no memory.
         unsafe { ring.push(&fill).and_then(|()| ring.push(&emptying(bytes).user_data(1))) }
-            .and_then(|()| ring.run(&mut results))?;
+            .and_then(|()| ring.run(&mut results))
+            .map_err(at_source)?;
 
         let filled = match u32::try_from(results[0]) {
             Ok(0) => return Ok(Some(0)),
             Ok(filled) => filled,
             Err(_) if is_interruption(&error_of(results[0])) => return Ok(None),
-            Err(_) => return Err(error_of(results[0])),
+            Err(_) => return Err(at_source(error_of(results[0]))),
         };
         let (mut emptied, mut result) = (0, results[1]);
         loop {
             match u32::try_from(result) {
                 Ok(taken) => emptied += taken,
                 Err(_) if is_interruption(&error_of(result)) => {}
-                Err(_) => return Err(error_of(result)),
+                Err(_) => return Err((SpliceEnd::Target, error_of(result))),
             }
             if emptied >= filled {
                 return Ok(Some(filled as usize));
@@ -142,7 +159,8 @@ impl SpliceSockets {
             let mut answer = [0];
             // SAFETY: a splice points to no memory.
             unsafe { ring.push(&emptying(filled - emptied).user_data(0)) }
-                .and_then(|()| ring.run(&mut answer))?;
+                .and_then(|()| ring.run(&mut answer))
+                .map_err(at_source)?;
             result = answer[0];
         }
     }
