@@ -2,9 +2,9 @@
 //!
 //! A socket gives what has arrived, which is mostly less than the pipe holds. A short request breaks
 //! an ordinary link (`IOSQE_IO_LINK`), so the link is a hard one (`IOSQE_IO_HARDLINK`): the second
-//! request empties the pipe of whatever the first put there. Where that was nothing, `SPLICE_F_NONBLOCK`
-//! makes it end instead of waiting for bytes. The flag is about the pipe: the request still waits for
-//! room in the socket (`splice_to_socket` in fs/splice.c).
+//! request empties the pipe of whatever the first put there. Where that was nothing,
+//! `SPLICE_F_NONBLOCK` makes it end instead of waiting for bytes. The flag is about the pipe: the
+//! request still waits for room in the socket (`splice_to_socket` in fs/splice.c).
 //!
 //! Both requests are done by a worker thread, as in `splice.rs`.
 //!

@@ -17,8 +17,10 @@ use zc_run::{ProxyPath, Run, escape};
 const OF_HAPROXY: &str = "HAProxy's is MIN_SPLICE_FORWARD, 4096 bytes";
 
 pub(super) fn section(run: &Run, estimates: &Estimates, pivot: &Pivot) -> Section {
-    let caption =
-        format!("Ratio of the proxy's cost alone to that of {}", Baseline::from_pivot(pivot).text());
+    let caption = format!(
+        "Ratio of the proxy's cost alone to that of {}",
+        Baseline::from_pivot(pivot).text()
+    );
     let own = table(run, pivot, caption, false, |placed| match placed.figures.ratio.receiver {
         Some(own) => Some(ratio(own.value, own.half_width)),
         None => placed.figures.cost_ns_per_kib.receiver.map(|_| "1".to_owned()),

@@ -4,7 +4,8 @@ use proptest::prelude::*;
 
 use super::fixture::{figure, ratio};
 use super::fixture_plans::{
-    affinity, components, cork, mtu, offloads, plan, proxy, receive, sixty, sizes, sockbuf, tls, udp,
+    affinity, components, cork, mtu, offloads, plan, proxy, receive, sixty, sizes, sockbuf, tls,
+    udp,
 };
 use crate::*;
 use zc_analysis::{

@@ -17,8 +17,8 @@ use crate::tls::{TlsKeying, TlsSecret};
 use zc_kernel::bpf::AckBurn;
 use zc_kernel::descriptors::{self, Room};
 use zc_run::{
-    Cell, Datagrams, Error, FixedParams, ProxyPath, RecvPath, Result, SendPath, SocketFacts, Transfer,
-    Unavailable,
+    Cell, Datagrams, Error, FixedParams, ProxyPath, RecvPath, Result, SendPath, SocketFacts,
+    Transfer, Unavailable,
 };
 
 /// Descriptors of a flow at most, with both ends on this machine: three for each socket (the path

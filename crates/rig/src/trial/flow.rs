@@ -1,8 +1,8 @@
 //! One flow: a connection with a sender thread and a receiver thread, each on its side of the link
 //! and on its CPU. With a proxy between them there are two connections, and the receiver is on the
-//! sender's side (`proxying`). The link `null` has an ACK generator in place of the receiver thread, and over
-//! `remote` another machine receives. Proofs, whose bytes must be read, have a receiver thread here
-//! unless the other machine can show a checksum.
+//! sender's side (`proxying`). The link `null` has an ACK generator in place of the receiver thread,
+//! and over `remote` another machine receives. Proofs, whose bytes must be read, have a receiver
+//! thread here unless the other machine can show a checksum.
 //!
 //! Each thread reports that it is ready and publishes its counts after every piece. The coordinator
 //! tells them when to begin and when to stop, and reads the counts; the threads know nothing of
@@ -405,8 +405,8 @@ impl Flow {
         })
     }
 
-    /// Waits for the end of the proxy, if there is one, which ends soon after a sender that `was_well`.
-    /// `None`: nobody wants that any more.
+    /// Waits for the end of the proxy, if there is one, which ends soon after a sender that
+    /// `was_well`. `None`: nobody wants that any more.
     fn proxy_ends(
         &self,
         was_well: bool,

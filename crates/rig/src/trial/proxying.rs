@@ -88,8 +88,7 @@ impl StartingProxy {
     ) -> std::result::Result<Proxy, TrialError> {
         let Self { worker, ready, given_up } = self;
         let what = "the proxy to open its path";
-        let ProxyReady { ready, target } =
-            await_message(&ready, &worker.done, what, still_wanted)?;
+        let ProxyReady { ready, target } = await_message(&ready, &worker.done, what, still_wanted)?;
         Ok(Proxy { side: worker.into_worker(ready), target, given_up })
     }
 }
@@ -144,7 +143,8 @@ fn forward(
         buffer_bytes: proxy_buffer_bytes(fixed),
         cpu: cpus.first().copied().filter(|_| cpus.len() == 1),
     };
-    let mut path = path::open_forwarder(ProxyPath::of(fixed), &setup).map_err(TrialError::CannotRun)?;
+    let mut path =
+        path::open_forwarder(ProxyPath::of(fixed), &setup).map_err(TrialError::CannotRun)?;
     let source = Connection::Stream(source);
     let at_work = Ready { tid: zc_kernel::sched::gettid(), socket: source.duplicate()? };
     let _ = ready.send(ProxyReady { ready: at_work, target: target.duplicate()? });

@@ -141,7 +141,10 @@ pub(super) fn listen(at: SocketAddr, rcvbuf_bytes: Option<usize>) -> Result<TcpL
 ///
 /// # Errors
 /// It does not come in time.
-pub(super) fn accept(listener: &TcpListener, sender: &Published<Option<SocketAddr>>) -> Result<TcpStream> {
+pub(super) fn accept(
+    listener: &TcpListener,
+    sender: &Published<Option<SocketAddr>>,
+) -> Result<TcpStream> {
     let until = Instant::now() + PATIENCE;
     let failed = |error| Error::os("accept a flow", error);
     loop {

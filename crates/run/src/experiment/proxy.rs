@@ -4,8 +4,8 @@ use super::definition::{Definition, Tables};
 
 pub(super) const DEFINITION: Definition = Definition {
     name: "proxy",
-    question: "What does a byte through a proxy cost, and from how many bytes at a time does splice \
-        pay?",
+    question: "What does a byte through a proxy cost, and from how many bytes at a time does \
+        splice pay?",
     title: "what a byte through a proxy costs, by recv and send, by splice and inside the kernel",
     budget: "2m",
     plan: Ok(PLAN),

@@ -20,8 +20,8 @@ names! {
         Splice = "splice",
         /// The same two as linked `IORING_OP_SPLICE`.
         UringSplice = "uring-splice",
-        /// A BPF program that redirects packets from one socket to the other (`BPF_MAP_TYPE_SOCKMAP`);
-        /// no thread moves them.
+        /// A BPF program that redirects packets from one socket to the other
+        /// (`BPF_MAP_TYPE_SOCKMAP`); no thread moves them.
         Sockmap = "sockmap",
     }
 }

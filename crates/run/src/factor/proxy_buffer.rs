@@ -32,8 +32,8 @@ impl Definition for ProxyBufferFactor {
     }
 
     fn levels(&self) -> &'static str {
-        "bytes that a proxy moves at a time, 4k to 1m: the size of the buffer of `recv+send`, and of \
-         the pipe of `splice` and `uring-splice`; `none`, which is the level of `sockmap` and of \
+        "bytes that a proxy moves at a time, 4k to 1m: the size of the buffer of `recv+send`, and \
+         of the pipe of `splice` and `uring-splice`; `none`, which is the level of `sockmap` and of \
          cells without a proxy. Cells whose proxy and level do not go together are left out"
     }
 

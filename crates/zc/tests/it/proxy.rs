@@ -31,8 +31,7 @@ fn proxies_are_proven_paid_for_and_compared() {
         eprintln!("skipped: {}: {}", row.name, no.reason);
         assert!(row.name.starts_with("sockmap") && no.remedy.is_some(), "{row:?}");
     }
-    for label in
-        ["recv+send 64k", "recv+send 4k", "splice 64k", "splice 4k", "recv+send 64k (A/A)"]
+    for label in ["recv+send 64k", "recv+send 4k", "splice 64k", "splice 4k", "recv+send 64k (A/A)"]
     {
         assert!(planned.contains(&label), "{planned:?}");
     }

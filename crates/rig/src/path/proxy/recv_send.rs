@@ -8,9 +8,7 @@ use zc_kernel::pages::Pages;
 use zc_kernel::tcp;
 use zc_run::{RecvCounts, Result, Unavailable};
 
-pub(super) fn open(
-    setup: &ProxySetup<'_>,
-) -> std::result::Result<Box<dyn Forwarder>, Unavailable> {
+pub(super) fn open(setup: &ProxySetup<'_>) -> std::result::Result<Box<dyn Forwarder>, Unavailable> {
     let bytes = setup.buffer_bytes.max(1);
     let mut buffer = Pages::new(bytes).map_err(|error| {
         Unavailable::failed(format!("cannot allocate a buffer of {bytes} bytes: {error}"))

@@ -17,9 +17,7 @@ use zc_run::{Error, RecvCounts, Result, Unavailable};
 /// Interval at which the end is looked for, once the sender has sent all.
 const LOOK: Duration = Duration::from_micros(200);
 
-pub(super) fn open(
-    setup: &ProxySetup<'_>,
-) -> std::result::Result<Box<dyn Forwarder>, Unavailable> {
+pub(super) fn open(setup: &ProxySetup<'_>) -> std::result::Result<Box<dyn Forwarder>, Unavailable> {
     let sockets = setup.own()?;
     let redirect =
         Redirect::between(&sockets.source, &sockets.target).map_err(|error| no(&error))?;

@@ -10,9 +10,7 @@ use super::setup::{ProxySetup, Sockets};
 use zc_kernel::splice::Pipe;
 use zc_run::{RecvCounts, Result, Unavailable};
 
-pub(super) fn open(
-    setup: &ProxySetup<'_>,
-) -> std::result::Result<Box<dyn Forwarder>, Unavailable> {
+pub(super) fn open(setup: &ProxySetup<'_>) -> std::result::Result<Box<dyn Forwarder>, Unavailable> {
     let (sockets, pipe) = (setup.own()?, setup.pipe()?);
     Ok(Box::new(Splice { sockets, pipe, counts: RecvCounts::default() }))
 }

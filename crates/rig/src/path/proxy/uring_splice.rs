@@ -8,9 +8,7 @@ use crate::path::uring::no;
 use zc_kernel::uring::{SpliceEnd, SpliceSockets};
 use zc_run::{RecvCounts, Result, Unavailable};
 
-pub(super) fn open(
-    setup: &ProxySetup<'_>,
-) -> std::result::Result<Box<dyn Forwarder>, Unavailable> {
+pub(super) fn open(setup: &ProxySetup<'_>) -> std::result::Result<Box<dyn Forwarder>, Unavailable> {
     let Sockets { source, target } = setup.own()?;
     let ring = SpliceSockets::new(source, target, setup.pipe()?, setup.cpu).map_err(no)?;
     Ok(Box::new(UringSplice { ring, bytes: 0 }))
