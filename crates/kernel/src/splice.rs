@@ -86,6 +86,28 @@ impl Pipe {
         Ok(Self { read_end, write_end, capacity_bytes })
     }
 
+    /// Creates a pipe with pipe2(2) and sets its capacity with F_SETPIPE_SZ to `bytes`, rounded up to
+    /// a power of two of whole pages.
+    ///
+    /// # Errors
+    /// - EMFILE, ENFILE: no file descriptors left.
+    /// - EPERM: more than fs.pipe-max-size, or the user's pipes have fs.pipe-user-pages-soft.
+    ///
+    /// # References
+    /// - [pipe2(2)]
+    /// - [fcntl(2)], F_SETPIPE_SZ
+    ///
+    /// [pipe2(2)]: https://man7.org/linux/man-pages/man2/pipe2.2.html
+    /// [fcntl(2)]: https://man7.org/linux/man-pages/man2/fcntl.2.html
+    #[doc(alias = "pipe2")]
+    #[doc(alias = "F_SETPIPE_SZ")]
+    pub fn with_capacity(bytes: usize) -> io::Result<Self> {
+        let (read_end, write_end) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
+        rustix::pipe::fcntl_setpipe_size(&write_end, bytes)?;
+        let capacity_bytes = rustix::pipe::fcntl_getpipe_size(&write_end)?;
+        Ok(Self { read_end, write_end, capacity_bytes })
+    }
+
     /// Capacity in bytes for data in whole pages. The pipe counts page references, however much of
     /// each page is used.
     pub fn capacity_bytes(&self) -> usize {
@@ -236,6 +258,14 @@ mod tests {
         assert!(Pipe::new(0).unwrap().capacity_bytes() > 0);
         assert!(Pipe::new(1 << 20).unwrap().capacity_bytes() <= 1 << 20);
         assert!(Pipe::new(usize::MAX).unwrap().capacity_bytes() > 0);
+    }
+
+    #[test]
+    fn a_pipe_of_a_capacity_may_be_smaller_than_pipes_are() {
+        let page = crate::pages::page_size();
+        assert_eq!(Pipe::with_capacity(1).unwrap().capacity_bytes(), page);
+        assert_eq!(Pipe::with_capacity(4 * page).unwrap().capacity_bytes(), 4 * page);
+        assert!(Pipe::with_capacity(usize::MAX / 2).is_err());
     }
 
     #[test]

@@ -775,24 +775,52 @@ pub fn wait_readable_forever(socket: impl AsFd) -> io::Result<()> {
     wait(socket, PollFlags::IN, None).map(drop)
 }
 
+/// Waits with poll(2) until the peer of one of two connections sends no more, or one of them is shut
+/// down or broken, or `at_most` has passed. Returns which are.
+///
+/// # Errors
+/// - ENOMEM: no kernel memory.
+///
+/// # References
+/// [poll(2)], POLLRDHUP
+///
+/// [poll(2)]: https://man7.org/linux/man-pages/man2/poll.2.html
+#[doc(alias = "poll")]
+#[doc(alias = "POLLRDHUP")]
+pub fn wait_ends(
+    one: impl AsFd,
+    other: impl AsFd,
+    at_most: Option<Duration>,
+) -> io::Result<(bool, bool)> {
+    let mut fds = [PollFd::new(&one, PollFlags::RDHUP), PollFd::new(&other, PollFlags::RDHUP)];
+    poll_until(&mut fds, at_most)?;
+    Ok((!fds[0].revents().is_empty(), !fds[1].revents().is_empty()))
+}
+
 /// poll(2) of one descriptor, restarted after signals. POLLERR and POLLHUP always end the wait.
 pub(crate) fn wait(
     socket: impl AsFd,
     events: PollFlags,
     at_most: Option<Duration>,
 ) -> io::Result<PollFlags> {
+    let mut fds = [PollFd::new(&socket, events)];
+    poll_until(&mut fds, at_most)?;
+    Ok(fds[0].revents())
+}
+
+/// poll(2), restarted after signals, until one has events or `at_most` has passed.
+fn poll_until(fds: &mut [PollFd<'_>], at_most: Option<Duration>) -> io::Result<()> {
     let until_ns = at_most.map(|time| {
         monotonic_ns().saturating_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
     });
-    let mut fds = [PollFd::new(&socket, events)];
     loop {
         let left = until_ns.map(|until_ns| {
             let left = Duration::from_nanos(until_ns.saturating_sub(monotonic_ns()));
             // The seconds of a u64 of nanoseconds fit into any time_t.
             Timespec { tv_sec: left.as_secs() as _, tv_nsec: left.subsec_nanos().into() }
         });
-        match poll(&mut fds, left.as_ref()) {
-            Ok(_) => return Ok(fds[0].revents()),
+        match poll(fds, left.as_ref()) {
+            Ok(_) => return Ok(()),
             Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }

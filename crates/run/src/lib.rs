@@ -56,7 +56,7 @@ pub use escape::{escape, is_safe};
 pub use experiment::Experiment;
 pub use factor::{
     Align, Cipher, CopyPages, Factor, FactorLevels, HostState, Level, OffloadSwitch, Placement,
-    Push, RecvPath, SendPath, TlsVersion, Value,
+    ProxyPath, Push, RecvPath, SendPath, TlsVersion, Value,
 };
 pub use file::{block_line, end_line, gzip_members, header_line, is_compressed, run_lines, schema};
 pub use form::Form;

@@ -12,7 +12,7 @@ compile() {
 	"$clang" -target bpf -mcpu=v2 -O2 -g -Wall -Werror -I"/usr/include/$(uname -m)-linux-gnu" \
 		-fdebug-compilation-dir=. -c "$1.bpf.c" -o "$2"
 }
-programs="egress ack_burn"
+programs="egress ack_burn redirect"
 if [ "${1:-}" != --check ]; then
 	for program in $programs; do
 		compile "$program" "$program.bpf.o"

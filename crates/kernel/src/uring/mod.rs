@@ -2,7 +2,7 @@
 //!
 //! There is one type per way to move bytes, each a ring with everything that its requests point to:
 //! [`ReadSend`] (file to buffer to socket), [`ZeroCopy`] (memory to socket), [`Splice`] (file to
-//! pipe to socket), [`Receive`] and [`Multishot`] (socket to buffer). A request in flight may write
+//! pipe to socket), [`SpliceSockets`] (socket to pipe to socket), [`Receive`] and [`Multishot`] (socket to buffer). A request in flight may write
 //! to, or read from, memory that Rust believes to be free. So no type here frees its memory before
 //! the kernel has released it. If the kernel does not do so in time, the memory is leaked
 //! (`in_flight.rs`).
@@ -30,6 +30,7 @@ mod ring;
 mod send_bundle;
 mod sends;
 mod splice;
+mod splice_sockets;
 #[cfg(test)]
 mod tests;
 mod transfer;
@@ -42,6 +43,7 @@ pub use read_send_batch::ReadSendBatch;
 pub use receive::Receive;
 pub use send_bundle::SendBundle;
 pub use splice::Splice;
+pub use splice_sockets::{SpliceEnd, SpliceSockets};
 pub use transfer::TransferError;
 pub use zero_copy::{ZeroCopy, ZeroCopyCounts, ZeroCopySends};
 

@@ -142,7 +142,7 @@ impl Spec {
         let mut cells = Vec::new();
         for levels in &chosen {
             let cell = self.cell(levels, send, recv);
-            if levels.iter().all(|level| level.suits(cell.transfer)) {
+            if levels.iter().all(|level| level.suits(&cell)) {
                 let by = self.label(&self.compared_with(levels));
                 cells.push(Cell { by: Some(by).filter(|by| *by != reference_label), ..cell });
             }

@@ -15,6 +15,7 @@ mod nfs;
 mod offloads;
 mod one_factor;
 mod paths;
+mod proxy;
 mod receive;
 mod replay;
 mod requests;
@@ -84,6 +85,7 @@ fn stream_section(of: &Definition, run: &Run, estimates: &Estimates, pivot: &Piv
         Some(Tables::SmallWrites) => cork::section(run, estimates, pivot),
         Some(Tables::Encryption) => tls::section(estimates, pivot),
         Some(Tables::Datagrams) => udp::section(run, estimates, pivot),
+        Some(Tables::Proxies) => proxy::section(run, estimates, pivot),
     };
     match of.conclusion {
         [] => section,

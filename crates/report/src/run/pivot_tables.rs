@@ -12,7 +12,7 @@ use crate::terminal::part::Part;
 use crate::terminal::table::{Column, Grid};
 use crate::text::distinct;
 use zc_analysis::{CellEstimate, Comparison, Estimates, Figure};
-use zc_run::{Factor, NfsPlan, Run};
+use zc_run::{Cell, Factor, NfsPlan, ProxyPath, Run};
 
 /// The text of a missing figure.
 pub(crate) const NONE: &str = "-";
@@ -30,6 +30,14 @@ pub(crate) fn sides(run: &Run, estimates: &Estimates) -> &'static [(&'static str
             SERVER => &[(SERVER, |cell| cell.cost_ns_per_kib.both)],
             _ => &[(SENDER, |cell| cell.cost_ns_per_kib.both)],
         }
+    } else if has_proxy(run) && estimates.sides_apart {
+        &[
+            (PROXY_AND_ENDS, |cell| cell.cost_ns_per_kib.both),
+            ("its clients and servers", |cell| cell.cost_ns_per_kib.sender),
+            ("the proxy", |cell| cell.cost_ns_per_kib.receiver),
+        ]
+    } else if has_proxy(run) {
+        &[(PROXY_AND_ENDS, |cell| cell.cost_ns_per_kib.both)]
     } else if estimates.sides_apart {
         &[
             (BOTH, |cell| cell.cost_ns_per_kib.both),
@@ -47,6 +55,14 @@ const SENDER: &str = "the sender";
 const SERVER: &str = "the server";
 const BOTH: &str = "both ends";
 const CLIENT: &str = "the client";
+const PROXY_AND_ENDS: &str = "the proxy, its clients and servers";
+
+/// Whether a proxy is between the two ends, on the receiver's side: both ends are on the sender's.
+fn has_proxy(run: &Run) -> bool {
+    let plan = &run.header.plan;
+    let with = |cell: &Cell| ProxyPath::of(&plan.fixed.at(&cell.levels)) != ProxyPath::None;
+    plan.cells.iter().any(with)
+}
 
 /// The side that has all of the measured cost, if that is the sender's alone: in the run of a
 /// server of NFS it is the server.
@@ -107,6 +123,7 @@ pub(crate) fn ratios(run: &Run, estimates: &Estimates, pivot: &Pivot) -> Option<
         pivot.cells().filter_map(|placed| placed.figures.by.as_deref()).collect();
     let of = match estimates.sender_alone {
         true => format!("{}'s cost", sole_side(run)),
+        false if has_proxy(run) => format!("the cost of {PROXY_AND_ENDS}"),
         false => format!("the cost of {}", measured_side(estimates)),
     };
     let caption = format!("Ratio of {of} to that of {}", Baseline::from_pivot(pivot).text());

@@ -55,7 +55,7 @@ fn plan_by(
     let suits = |names: &[&str], cell: &Cell| {
         let levels =
             factors.iter().zip(names).map(|((factor, _), name)| Level::parse(*factor, name));
-        levels.flatten().all(|level| level.suits(cell.transfer))
+        levels.flatten().all(|level| level.suits(cell))
     };
     cells.retain(|(names, cell)| suits(names, cell));
     for (names, mut cell) in cells {
@@ -510,6 +510,30 @@ pub(crate) fn udp() -> (Run, Estimates) {
         cell.traffic.lost_share = planned.transfer.is_of_datagrams().then_some(lost);
     }
     (run, estimates)
+}
+
+/// The plan `proxy`, in which splice pays from 16k on.
+pub(crate) fn proxy() -> (Run, Estimates) {
+    let proxies = ["recv+send", "splice", "uring-splice", "sockmap"];
+    let buffers = ["64k", "4k", "16k", "256k", "none"];
+    let factors: [(Factor, &[&str]); 2] =
+        [(Factor::Proxy, &proxies), (Factor::ProxyBuffer, &buffers)];
+    plan_by("proxy", &factors, &[Factor::Proxy, Factor::ProxyBuffer], |cell| {
+        let (proxy, buffer) = cell.label.split_once(' ').unwrap();
+        let of_a_call = match buffer {
+            "4k" => 300.0,
+            "16k" => 75.0,
+            "64k" => 19.0,
+            _ => 5.0,
+        };
+        let own = match proxy {
+            "recv+send" => 500.0 + of_a_call,
+            "splice" => 280.0 + 2.0 * of_a_call,
+            "uring-splice" => 350.0 + 4.0 * of_a_call,
+            _ => 240.0,
+        };
+        (400.0, own)
+    })
 }
 
 /// A user-defined plan of 60 cells with two factors and the send path.

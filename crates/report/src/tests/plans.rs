@@ -4,7 +4,8 @@ use proptest::prelude::*;
 
 use super::fixture::{figure, ratio};
 use super::fixture_plans::{
-    affinity, components, cork, mtu, offloads, plan, receive, sixty, sizes, sockbuf, tls, udp,
+    affinity, components, cork, mtu, offloads, plan, proxy, receive, sixty, sizes, sockbuf, tls,
+    udp,
 };
 use crate::*;
 use zc_analysis::{
@@ -477,8 +478,19 @@ fn udp_says_what_datagrams_cost_and_what_was_lost() {
 }
 
 #[test]
+fn a_proxy_has_a_cost_of_its_own_and_splice_a_size_from_which_it_pays() {
+    let made = proxy();
+    insta::assert_snapshot!("plan_proxy_100", shown(&made, 100));
+    let mut together = made;
+    together.1.sides_apart = false;
+    let text = shown(&together, 2000);
+    assert!(text.contains("which are not told apart here"), "{text}");
+}
+
+#[test]
 fn withheld_verdicts_leave_no_conclusion_of_an_experiment() {
-    for mut made in [sizes(), receive(), offloads(), cork(), affinity(), sockbuf(), mtu(), sixty()]
+    for mut made in
+        [sizes(), receive(), offloads(), cork(), affinity(), sockbuf(), mtu(), proxy(), sixty()]
     {
         made.1.verdict.withheld = vec![Withheld::NoControl];
         let text = shown(&made, 120);

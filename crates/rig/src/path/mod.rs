@@ -1,9 +1,11 @@
 //! Send and receive paths: each is one way to get bytes into a TCP socket, or out of it.
 //!
 //! A path moves bytes on request, drains its completions and counts its calls. It knows nothing of
-//! windows, pacing, meters or links. Each has a file of its own in `send/` or `recv/`.
+//! windows, pacing, meters or links. Each has a file of its own in `send/` or `recv/`, and those that
+//! move bytes from one socket to another in `proxy/`.
 
 mod huge_pages;
+mod proxy;
 mod recv;
 mod resident;
 mod send;
@@ -14,6 +16,7 @@ mod datagram_tests;
 #[cfg(test)]
 mod testing;
 
+pub use proxy::{Forwarder, ProxySetup, open_forwarder};
 pub use recv::{Inspect, Receiver, RecvSetup, open_receiver, receive_memory_bytes, shows_bytes};
 pub use resident::{Resident, ResidentCopy};
 pub use send::{More, SendSetup, Sender, open_sender};

@@ -17,13 +17,17 @@ use crate::tls::{TlsKeying, TlsSecret};
 use zc_kernel::bpf::AckBurn;
 use zc_kernel::descriptors::{self, Room};
 use zc_run::{
-    Cell, Datagrams, Error, FixedParams, RecvPath, Result, SendPath, SocketFacts, Transfer,
-    Unavailable,
+    Cell, Datagrams, Error, FixedParams, ProxyPath, RecvPath, Result, SendPath, SocketFacts,
+    Transfer, Unavailable,
 };
 
 /// Descriptors of a flow at most, with both ends on this machine: three for each socket (the path
 /// and the trial have their own), four of pipes, two of rings, two to meter its threads.
 const DESCRIPTORS_OF_A_FLOW: u64 = 14;
+
+/// Those of its proxy at most: three for each socket and one to listen, two of a pipe, one of a ring,
+/// four of a BPF program with its maps, one to meter its thread.
+const DESCRIPTORS_OF_A_PROXY: u64 = 15;
 
 /// Descriptors other than those of files and flows: namespaces, /proc, the soakers' meters, the
 /// saved run.
@@ -89,6 +93,16 @@ impl CellConfig {
         thread_cpus(&self.fixed, self.fixed.sender_cpu)
     }
 
+    /// The CPUs that threads on the receiver's side may run on.
+    pub(super) fn receiver_cpus(&self) -> Vec<usize> {
+        thread_cpus(&self.fixed, self.fixed.receiver_cpu)
+    }
+
+    /// Whether a proxy is between sender and receiver. The receiver is on the sender's side then.
+    pub(super) fn has_proxy(&self) -> bool {
+        ProxyPath::of(&self.fixed) != ProxyPath::None
+    }
+
     /// Keys for the connections of a trial, if its paths encrypt.
     ///
     /// # Errors
@@ -105,7 +119,7 @@ impl CellConfig {
         RecvConfig {
             path: self.recv,
             buffer_bytes,
-            cpus: thread_cpus(&self.fixed, self.fixed.receiver_cpu),
+            cpus: if self.has_proxy() { self.sender_cpus() } else { self.receiver_cpus() },
             checksum,
             keying,
             datagrams: self.datagrams,
@@ -156,8 +170,9 @@ impl CellConfig {
 
     fn make_room(&self) -> std::result::Result<(), TrialError> {
         let flows = self.fixed.flows;
+        let proxy = if self.has_proxy() { DESCRIPTORS_OF_A_PROXY } else { 0 };
         let needed = (flows as u64)
-            .saturating_mul(DESCRIPTORS_OF_A_FLOW)
+            .saturating_mul(DESCRIPTORS_OF_A_FLOW + proxy)
             .saturating_add(self.setup.files.files.len() as u64 + OTHER_DESCRIPTORS);
         let room = descriptors::raise_limit(needed)
             .map_err(|error| Error::os("raise the limit of open files", error))?;

@@ -1,7 +1,8 @@
 //! One flow: a connection with a sender thread and a receiver thread, each on its side of the link
-//! and on its CPU. The link `null` has an ACK generator in place of the receiver thread, and over
-//! `remote` another machine receives. Proofs, whose bytes must be read, have a receiver thread here
-//! unless the other machine can show a checksum.
+//! and on its CPU. With a proxy between them there are two connections, and the receiver is on the
+//! sender's side (`proxying`). The link `null` has an ACK generator in place of the receiver thread,
+//! and over `remote` another machine receives. Proofs, whose bytes must be read, have a receiver
+//! thread here unless the other machine can show a checksum.
 //!
 //! Each thread reports that it is ready and publishes its counts after every piece. The coordinator
 //! tells them when to begin and when to stop, and reads the counts; the threads know nothing of
@@ -15,6 +16,7 @@ use std::time::{Duration, Instant};
 use super::cell_config::CellConfig;
 use super::connection::Connection;
 use super::limit::Limit;
+use super::proxying::{Between, Proxy, StartingProxy};
 use super::receiving::{self, Expecting};
 use super::sending::{self, DatagramReceiver, SendConfig, SenderReady, Sending, Target};
 use super::worker::{
@@ -46,6 +48,8 @@ pub(super) struct Flow {
     link: Arc<dyn Link>,
     sender: Worker<SendCounts>,
     sink: Sink,
+    /// What is between the sender and the receiver's thread, if there is a proxy.
+    proxy: Option<Proxy>,
     crc32: Arc<Published<u32>>,
     used: Arc<Published<Option<Usage>>>,
     begin: Outbox<u64>,
@@ -73,22 +77,25 @@ impl Flow {
         let crc32 = Arc::new(Published::default());
         let connected = Arc::new(Published::default());
         let (all_sent, has_ended) = (Arc::<AtomicBool>::default(), Arc::<AtomicBool>::default());
-        let (receiver, target) = match (target, send_config.ack_generator(&**link)) {
-            (Some(target), _) => (None, target),
-            (None, Some(generator)) => (None, Target::plain(generator.address())),
+        let (receiver, proxy, target) = match (target, send_config.ack_generator(&**link)) {
+            (Some(target), _) => (None, None, target),
+            (None, Some(generator)) => (None, None, Target::plain(generator.address())),
             (None, None) => {
                 let (address_out, address_in) = channel();
-                let (link, crc32, rcvbuf_bytes) =
+                let (on_link, crc32, rcvbuf_bytes) =
                     (Arc::clone(link), Arc::clone(&crc32), config.fixed.rcvbuf_bytes);
-                let (connected, given_up) = (Arc::clone(&connected), Arc::clone(&given_up));
+                let has_proxy = config.has_proxy();
+                let from_proxy = Arc::new(Published::default());
+                let from = Arc::clone(if has_proxy { &from_proxy } else { &connected });
+                let given_up = Arc::clone(&given_up);
                 let how = config.recv_config(send_config.checksum, send_config.keying);
                 let (is_over, ended) = (Arc::clone(&all_sent), Arc::clone(&has_ended));
                 let (receiver, ready) =
                     spawn(format!("zc-recv-{index}"), move |ready: &Outbox<Ready>, counts| {
                         pin_to(&how.cpus)?;
-                        let expecting = Expecting::on(&*link, &how, rcvbuf_bytes)?;
+                        let expecting = Expecting::on(&*on_link, &how, rcvbuf_bytes, has_proxy)?;
                         let _ = address_out.send(expecting.address()?);
-                        let socket = expecting.connected_to(&connected)?;
+                        let socket = expecting.connected_to(&from)?;
                         send_config.priority.take()?;
                         let received = receiving::receive(
                             &socket, index, &how, ready, counts, &crc32, &given_up, &is_over,
@@ -102,7 +109,23 @@ impl Flow {
                     "the receiver to listen",
                     &still_wanted,
                 )?;
-                (Some((receiver, ready)), Target::plain(address))
+                let proxy = has_proxy.then(|| {
+                    let between = Between {
+                        index,
+                        config: Arc::clone(config),
+                        link: Arc::clone(link),
+                        priority: send_config.priority,
+                        to: address,
+                        sender: Arc::clone(&connected),
+                        connected: from_proxy,
+                    };
+                    StartingProxy::start(between, &still_wanted)
+                });
+                let (proxy, address) = match proxy.transpose()? {
+                    Some((proxy, address)) => (Some(proxy), address),
+                    None => (None, address),
+                };
+                (Some((receiver, ready)), proxy, Target::plain(address))
             }
         };
         let used = Arc::new(Published::default());
@@ -136,6 +159,7 @@ impl Flow {
             "the sender to open its path",
             &still_wanted,
         )?;
+        let proxy = proxy.map(|proxy| proxy.opened(&still_wanted)).transpose()?;
         let sink = match (receiver, sender_ready.noted) {
             (Some((receiver, ready)), _) => {
                 let ready = await_message(
@@ -154,6 +178,7 @@ impl Flow {
             link,
             sender: sender.into_worker(sender_ready.ready),
             sink,
+            proxy,
             crc32,
             used,
             begin,
@@ -202,14 +227,18 @@ impl Flow {
         }
     }
 
-    /// Thread id of the sender (gettid(2)).
-    pub(super) fn sender_tid(&self) -> i32 {
-        self.sender.tid
+    /// Ids of the threads on the sender's side (gettid(2)): the sender, and behind a proxy the
+    /// receiver.
+    pub(super) fn tids_of_senders_side(&self) -> impl Iterator<Item = i32> {
+        let receiver = self.receiver().filter(|_| self.proxy.is_some());
+        [self.sender.tid].into_iter().chain(receiver.map(|side| side.tid))
     }
 
-    /// Thread id of the receiver, where it is a thread of this process.
-    pub(super) fn receiver_tid(&self) -> Option<i32> {
-        self.receiver().map(|side| side.tid)
+    /// Id of the thread on the receiver's side, where that is in this process: the proxy, if there
+    /// is one, or the receiver.
+    pub(super) fn tid_of_receivers_side(&self) -> Option<i32> {
+        let proxy = self.proxy.as_ref().map(|proxy| proxy.side.tid);
+        proxy.or_else(|| self.receiver().map(|side| side.tid))
     }
 
     fn receiver(&self) -> Option<&Worker<RecvCounts>> {
@@ -234,9 +263,10 @@ impl Flow {
         &self.sender.socket
     }
 
-    /// The receiver's socket, where it is one of this process.
+    /// The other end of the sender's connection, where it is one of this process.
     pub(super) fn receiving_socket(&self) -> Option<&Connection> {
-        self.receiver().map(|side| &side.socket)
+        let proxy = self.proxy.as_ref().map(|proxy| &proxy.side.socket);
+        proxy.or_else(|| self.receiver().map(|side| &side.socket))
     }
 
     /// Whether a thread has ended, with or without an error; before the stop signal that is a
@@ -247,7 +277,8 @@ impl Flow {
             Sink::Noted(flow) => flow.counts().reset,
             Sink::Remote => false,
         };
-        self.sender.has_ended() || receiver_has_ended
+        let proxy_has_ended = self.proxy.as_ref().is_some_and(|proxy| proxy.side.has_ended());
+        self.sender.has_ended() || proxy_has_ended || receiver_has_ended
     }
 
     /// CPU time of the sender's thread from its first byte on, once it has ended; `None` where the
@@ -274,8 +305,10 @@ impl Flow {
         drains_until: Option<Instant>,
     ) -> std::result::Result<Option<(SendCounts, RecvCounts, u32)>, TrialError> {
         let is_over = || drains_until.is_some_and(|until| Instant::now() >= until);
-        let mut received = None;
-        let sent = self.sender_ends(&mut received, || is_over() || self.limit.check().is_err());
+        let unwanted = || is_over() || self.limit.check().is_err();
+        let mut behind = Behind::default();
+        let sender = &self.sender;
+        let sent = self.sending_ends(&sender.done, &sender.socket, &mut behind, unwanted);
         if sent.is_err() {
             self.limit.check()?;
             if is_over() {
@@ -283,6 +316,11 @@ impl Flow {
             }
         }
         let sent = sent.map_err(|_| timed_out("the sender did not drain"));
+        let Some(forwarded) = self.proxy_ends(matches!(sent, Ok(Ok(_))), &mut behind, unwanted)
+        else {
+            self.limit.check()?;
+            return Ok(None);
+        };
         let receiver = match &self.sink {
             Sink::Thread(receiver) => receiver,
             Sink::Noted(flow) => {
@@ -297,11 +335,11 @@ impl Flow {
                 return Ok(Some((sent, received, 0)));
             }
         };
-        if !matches!(sent, Ok(Ok(_))) {
+        if !matches!((&sent, &forwarded), (Ok(Ok(_)), Ok(()))) {
             self.given_up.store(true, Ordering::Relaxed);
             let _ = receiver.socket.shut_down();
         }
-        let received = match received {
+        let received = match behind.received {
             Some(received) => Ok(received),
             None => receive(&receiver.done, &|| match is_over() {
                 true => Err(Error::failed("not-drained", "it has not drained")),
@@ -316,12 +354,16 @@ impl Flow {
             }
         }
         let received = received.map_err(|_| timed_out("the receiver did not end"));
-        let (sent, received) = match (sent, received) {
-            (Ok(Ok(sent)), Ok(Ok(received))) => (sent, received),
+        let (sent, received) = match (sent, forwarded, received) {
+            (Ok(Ok(sent)), Ok(()), Ok(Ok(received))) => (sent, received),
             // The side that failed first is the cause; the reset of the other one is the
             // consequence. A failing receiver makes the sender fail with a reset, never the other
-            // way round: a sender that ends is an end of stream.
-            (_, Ok(Err(error))) | (Ok(Err(error)), _) | (Err(error), _) | (_, Err(error)) => {
+            // way round: a sender that ends is an end of stream. The same goes for a proxy.
+            (_, _, Ok(Err(error)))
+            | (_, Err(error), _)
+            | (Ok(Err(error)), ..)
+            | (Err(error), ..)
+            | (.., Err(error)) => {
                 return Err(error);
             }
         };
@@ -341,27 +383,56 @@ impl Flow {
         Ok(Some((sent, RecvCounts { bytes, ..received }, self.crc32.get())))
     }
 
-    /// Waits for the end of the sender's thread, as long as its bytes arrive: a proof of many
-    /// messages takes long on a slow machine. If the receiver's ends before, its result is
-    /// `received`; if that is an error, nobody will take what the sender waits to send, and it is
-    /// woken.
-    fn sender_ends(
+    /// Waits for the end of a thread that sends on `socket`, as long as its bytes arrive: a proof of
+    /// many messages takes long on a slow machine. What is behind it and ends before is kept; if
+    /// that is an error, nobody will take what the thread waits to send, and it is woken.
+    fn sending_ends<C>(
         &self,
-        received: &mut Option<EndOf<RecvCounts>>,
+        done: &Inbox<EndOf<C>>,
+        socket: &Connection,
+        behind: &mut Behind,
         unwanted: impl Fn() -> bool,
-    ) -> std::result::Result<EndOf<SendCounts>, RecvTimeoutError> {
+    ) -> std::result::Result<EndOf<C>, RecvTimeoutError> {
         let mut acknowledged = AckProgress::default();
-        let mut advances = || acknowledged.advanced(&self.sender.socket).unwrap_or(false);
+        let mut advances = || acknowledged.advanced(socket).unwrap_or(false);
         advances(); // counted from here on
-        while_it_advances(&self.sender.done, PATIENCE, MOST_PATIENCE, advances, || {
-            if let (Sink::Thread(receiver), None) = (&self.sink, &received) {
-                *received = receiver.done.try_recv().ok();
-                if let Some(Err(_)) = received {
-                    let _ = self.sender.socket.shut_down();
-                }
+        while_it_advances(done, PATIENCE, MOST_PATIENCE, advances, || {
+            if behind.look(self) {
+                let _ = self.sender.socket.shut_down();
+                self.proxy.iter().for_each(Proxy::shut_down);
             }
             unwanted()
         })
+    }
+
+    /// Waits for the end of the proxy, if there is one, which ends soon after a sender that
+    /// `was_well`. `None`: nobody wants that any more.
+    fn proxy_ends(
+        &self,
+        was_well: bool,
+        behind: &mut Behind,
+        unwanted: impl Fn() -> bool,
+    ) -> Option<EndOf<()>> {
+        let Some(proxy) = &self.proxy else { return Some(Ok(())) };
+        behind.look(self);
+        if !was_well && behind.forwarded.is_none() {
+            // It has nothing more to send, and no fault of its own.
+            proxy.shut_down();
+            return Some(Ok(()));
+        }
+        let forwarded = match behind.forwarded.take() {
+            Some(forwarded) => Ok(forwarded),
+            None => self.sending_ends(&proxy.side.done, &proxy.target, behind, &unwanted),
+        };
+        // A look at what is behind the sender may have taken it.
+        match forwarded.or_else(|error| behind.forwarded.take().ok_or(error)) {
+            Ok(forwarded) => Some(forwarded.map(drop)),
+            Err(_) if unwanted() => None,
+            Err(_) => {
+                proxy.shut_down();
+                Some(Err(timed_out("the proxy did not end")))
+            }
+        }
     }
 
     /// Makes the connection end with a reset, now that nothing is in flight. A regular close would
@@ -369,6 +440,31 @@ impl Flow {
     /// none.
     pub(super) fn release_port(&self) {
         let _ = zc_kernel::tcp::set_reset_on_close(&self.sender.socket);
+        self.proxy.iter().for_each(Proxy::release_port);
+    }
+}
+
+/// How what is behind a sender has ended, so far.
+#[derive(Default)]
+struct Behind {
+    forwarded: Option<EndOf<RecvCounts>>,
+    received: Option<EndOf<RecvCounts>>,
+}
+
+impl Behind {
+    /// Takes what has come since. Returns whether one has failed since, for which the others are to
+    /// be woken.
+    fn look(&mut self, flow: &Flow) -> bool {
+        let mut failed = false;
+        let receiver = flow.receiver().map(|side| &side.done);
+        let proxy = flow.proxy.as_ref().map(|proxy| &proxy.side.done);
+        for (end, done) in [(&mut self.received, receiver), (&mut self.forwarded, proxy)] {
+            if let (None, Some(done)) = (&end, done) {
+                *end = done.try_recv().ok();
+                failed |= matches!(end, Some(Err(_)));
+            }
+        }
+        failed
     }
 }
 
@@ -404,9 +500,15 @@ impl Drop for Flow {
         self.begin(0);
         self.given_up.store(true, Ordering::Relaxed);
         self.sender.wake();
+        if let Some(proxy) = &mut self.proxy {
+            proxy.wake();
+        }
         if let Sink::Thread(receiver) = &mut self.sink {
             receiver.wake();
             receiver.join();
+        }
+        if let Some(proxy) = &mut self.proxy {
+            proxy.side.join();
         }
         self.sender.join();
     }
@@ -456,7 +558,7 @@ mod tests {
     use crate::trial;
     use crate::trial::priority::{Priority, Realtime};
     use crate::trial::testing::{fixed, loopback};
-    use zc_run::{Cell, RecvPath, SendPath};
+    use zc_run::{Cell, Factor, Level, ProxyPath, RecvPath, SendPath};
 
     #[test]
     fn what_advances_is_waited_for_longer_but_not_for_good() {
@@ -483,7 +585,33 @@ mod tests {
     }
 
     fn flow_of(send: SendPath, priority: Priority) -> Flow {
-        let fixed = fixed();
+        open(send, priority, ProxyPath::None).unwrap_or_else(|error| panic!("{error:?}"))
+    }
+
+    /// A flow through a proxy, or the reason to skip on stderr.
+    fn through(proxy: ProxyPath) -> Option<Flow> {
+        match open(SendPath::Sendfile, Priority::Usual, proxy) {
+            Ok(flow) => Some(flow),
+            Err(TrialError::CannotRun(no)) => {
+                eprintln!("skipped: {proxy}: {}", no.reason);
+                None
+            }
+            Err(error) => panic!("{error:?}"),
+        }
+    }
+
+    fn proxies() -> impl Iterator<Item = ProxyPath> {
+        ProxyPath::ALL.iter().copied().filter(|proxy| *proxy != ProxyPath::None)
+    }
+
+    fn open(
+        send: SendPath,
+        priority: Priority,
+        proxy: ProxyPath,
+    ) -> std::result::Result<Flow, TrialError> {
+        let mut fixed = fixed();
+        let level = Level::parse(Factor::Proxy, proxy.name()).unwrap();
+        fixed.more.insert(Factor::Proxy.name(), level.value);
         let links = loopback();
         let (setup, _) =
             trial::open_files(&[], 1, fixed.buffer_bytes, &[], fixed.sender_cpu).unwrap();
@@ -503,7 +631,6 @@ mod tests {
             is_decrypted: false,
         };
         Flow::open(0, &config, links.base(), send_config, None)
-            .unwrap_or_else(|error| panic!("{error:?}"))
     }
 
     /// Makes a system call of this thread, and of those that it starts, fail with EPERM, as the
@@ -614,7 +741,7 @@ mod tests {
             return eprintln!("skipped: {error}");
         }
         let flow = flow_of(SendPath::Sendfile, Priority::Realtime);
-        let tids = [flow.sender_tid(), flow.receiver_tid().unwrap()];
+        let tids = [flow.sender.tid, flow.tid_of_receivers_side().unwrap()];
         // Field 41 of proc_pid_stat(5) is the policy; SCHED_RR is 2.
         let policy = |tid| {
             let stat = std::fs::read_to_string(format!("/proc/self/task/{tid}/stat")).unwrap();
@@ -634,5 +761,105 @@ mod tests {
     #[test]
     fn a_flow_dropped_before_it_began_ends_its_threads() {
         drop(flow(SendPath::ReadSend)); // joins them
+    }
+
+    #[test]
+    fn a_stopped_flow_through_a_proxy_ends_with_as_many_bytes_received_as_sent() {
+        for proxy in proxies() {
+            let Some(flow) = through(proxy) else { continue };
+            flow.begin(zc_kernel::clock::monotonic_ns());
+            wait_until_bytes_arrive(&flow);
+            flow.stop();
+            let (sent, received, _) = flow.finish().unwrap_or_else(|error| panic!("{error:?}"));
+            assert_eq!(sent.bytes, received.bytes, "{proxy}");
+            let forwarded = flow.proxy.as_ref().unwrap().side.counts.get();
+            assert_eq!(forwarded.bytes, sent.bytes, "{proxy}");
+            let sides = [flow.sender.tid, flow.receiver().unwrap().tid];
+            assert_eq!(flow.tids_of_senders_side().collect::<Vec<_>>(), sides, "{proxy}");
+            assert_eq!(flow.tid_of_receivers_side(), Some(flow.proxy.as_ref().unwrap().side.tid));
+        }
+    }
+
+    #[test]
+    fn a_flow_through_a_proxy_is_dropped_without_a_hang_whenever_that_is() {
+        for proxy in proxies() {
+            let (out, dropped) = channel();
+            std::thread::spawn(move || {
+                if let Some(flow) = through(proxy) {
+                    drop(flow); // joins its threads
+                }
+                if let Some(flow) = through(proxy) {
+                    flow.begin(zc_kernel::clock::monotonic_ns());
+                    wait_until_bytes_arrive(&flow);
+                    drop(flow);
+                }
+                out.send(())
+            });
+            assert!(dropped.recv_timeout(PATIENCE).is_ok(), "{proxy}");
+        }
+    }
+
+    #[test]
+    fn a_receiver_behind_a_proxy_that_ends_early_is_an_error_and_no_hang() {
+        for proxy in proxies() {
+            let Some(flow) = through(proxy) else { continue };
+            let began = Instant::now();
+            flow.begin(zc_kernel::clock::monotonic_ns());
+            wait_until_bytes_arrive(&flow);
+            flow.receiver().unwrap().socket.shut_down().unwrap();
+            let Err(TrialError::Broke(error)) = flow.finish() else {
+                panic!("{proxy} did not notice")
+            };
+            let ids = ["receiver-closed-early", "sender-reset"];
+            assert!(ids.contains(&&*error.id), "{proxy}: {error:?}");
+            assert!(began.elapsed() < PATIENCE, "{proxy}: something was waited for");
+        }
+    }
+
+    #[test]
+    fn a_sender_to_a_proxy_that_breaks_is_the_cause_and_a_proxy_that_breaks_is() {
+        for proxy in proxies() {
+            let Some(flow) = through(proxy) else { continue };
+            flow.begin(zc_kernel::clock::monotonic_ns());
+            wait_until_bytes_arrive(&flow);
+            flow.sender.socket.shut_down().unwrap();
+            assert!(matches!(flow.finish(), Err(TrialError::Broke(_))), "{proxy}");
+            drop(flow);
+            let Some(flow) = through(proxy) else { continue };
+            let began = Instant::now();
+            flow.begin(zc_kernel::clock::monotonic_ns());
+            wait_until_bytes_arrive(&flow);
+            flow.proxy.as_ref().unwrap().shut_down();
+            assert!(matches!(flow.finish(), Err(TrialError::Broke(_))), "{proxy}");
+            assert!(began.elapsed() < PATIENCE, "{proxy}: something was waited for");
+        }
+    }
+
+    #[test]
+    fn a_receiver_behind_a_proxy_that_fails_ends_the_flow_although_its_socket_stays_open() {
+        let (out, failed) = channel();
+        std::thread::spawn(move || {
+            let length = fixed().recv_buffer_bytes as u64;
+            let of_a_receiver =
+                SeccompCondition::new(2, SeccompCmpArgLen::Qword, SeccompCmpOp::Eq, length)
+                    .and_then(|is_long| SeccompRule::new(vec![is_long]))
+                    .unwrap();
+            if let Err(error) = forbid(libc::SYS_recvfrom, vec![of_a_receiver]) {
+                eprintln!("skipped: no seccomp filter: {error}");
+                return out.send(());
+            }
+            for proxy in proxies() {
+                let Some(flow) = through(proxy) else { continue };
+                let began = Instant::now();
+                flow.begin(zc_kernel::clock::monotonic_ns());
+                let Err(TrialError::Broke(error)) = flow.finish() else {
+                    panic!("{proxy} did not notice")
+                };
+                assert_eq!(error.id, "system-call-failed", "{proxy}: {error}");
+                assert!(began.elapsed() < PATIENCE, "{proxy}: the sender was waited for");
+            }
+            out.send(())
+        });
+        assert!(failed.recv_timeout(6 * PATIENCE).is_ok());
     }
 }

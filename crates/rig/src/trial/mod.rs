@@ -23,6 +23,7 @@ mod memcpy;
 mod placement;
 mod priority;
 mod proof;
+mod proxying;
 mod receivers;
 mod receiving;
 mod remote_side;

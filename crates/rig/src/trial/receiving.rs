@@ -80,18 +80,25 @@ pub(super) enum Expecting {
 }
 
 impl Expecting {
-    /// Listens on the receiver's side of a link; the calling thread stays in the namespace of that
-    /// side.
+    /// Listens on the receiver's side of a link, or on that of the sender `behind_proxy`; the
+    /// calling thread stays in the namespace of that side.
     pub(super) fn on(
         link: &dyn Link,
         how: &RecvConfig,
         rcvbuf_bytes: Option<usize>,
+        behind_proxy: bool,
     ) -> Result<Self> {
         if how.datagrams.is_some() {
             return datagrams::bind_on(link, rcvbuf_bytes).map(Self::Datagrams);
         }
-        link.enter_receiver()?;
-        listen((link.receiver_address(), 0).into(), rcvbuf_bytes).map(Self::Stream)
+        let address = if behind_proxy {
+            link.enter_sender()?;
+            link.sender_address()
+        } else {
+            link.enter_receiver()?;
+            link.receiver_address()
+        };
+        listen((address, 0).into(), rcvbuf_bytes).map(Self::Stream)
     }
 
     /// The address to send to.
@@ -134,7 +141,10 @@ pub(super) fn listen(at: SocketAddr, rcvbuf_bytes: Option<usize>) -> Result<TcpL
 ///
 /// # Errors
 /// It does not come in time.
-fn accept(listener: &TcpListener, sender: &Published<Option<SocketAddr>>) -> Result<TcpStream> {
+pub(super) fn accept(
+    listener: &TcpListener,
+    sender: &Published<Option<SocketAddr>>,
+) -> Result<TcpStream> {
     let until = Instant::now() + PATIENCE;
     let failed = |error| Error::os("accept a flow", error);
     loop {

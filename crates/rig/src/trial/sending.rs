@@ -235,7 +235,11 @@ fn await_answer(socket: &TcpStream, to: &Target) -> Result<()> {
         .help("--far-address names an address that leads there"))
 }
 
-fn connect(
+/// Connects to `to`, with the options of the sender's sockets.
+///
+/// # Errors
+/// Nobody listens there, or the kernel refuses an option.
+pub(super) fn connect(
     to: &Target,
     fixed: &FixedParams,
     ack_generator: Option<&AckGenerator>,

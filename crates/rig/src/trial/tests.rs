@@ -17,7 +17,7 @@ use crate::link::Link;
 use zc_kernel::stop::Stop;
 use zc_run::{
     Align, Cell, Cipher, Datagrams, ErrorKind, Factor, FixedParams, Level, Levels, LinkCounters,
-    LinkFacts, LinkKind, Placement, Probe, Push, RecvPath, Result, SendPath, SoakerKind,
+    LinkFacts, LinkKind, Placement, Probe, ProxyPath, Push, RecvPath, Result, SendPath, SoakerKind,
     TlsVersion, Trial, TrialKind,
 };
 
@@ -102,6 +102,57 @@ fn cell_at(send: SendPath, recv: RecvPath, levels: &[(Factor, &str)]) -> Cell {
         Level::parse(*factor, text).unwrap().put(&mut cell);
     }
     cell
+}
+
+#[test]
+fn every_proxy_is_proven_and_paid_for_at_a_rate() {
+    let mut rig = rig(fixed());
+    for &proxy in ProxyPath::ALL.iter().filter(|proxy| **proxy != ProxyPath::None) {
+        for buffer in ["4k", "64k"] {
+            let levels = [(Factor::Proxy, proxy.name()), (Factor::ProxyBuffer, buffer)];
+            for recv in [RecvPath::Recv, RecvPath::RecvTrunc] {
+                let cell = cell_at(SendPath::Sendfile, recv, &levels);
+                match rig.prove(&cell, LONG).unwrap_or_else(|error| panic!("{proxy}: {error}")) {
+                    Ok(Probe::Proof { bytes, .. }) => assert_eq!(bytes, 373_730, "{proxy}"),
+                    Ok(other) => panic!("{other:?}"),
+                    Err(no) => {
+                        eprintln!("skipped: {proxy}: {}", no.reason);
+                        continue;
+                    }
+                }
+                for kind in [TrialKind::Soaked, TrialKind::TopSpeed] {
+                    let trial = rig.run(&cell, kind).unwrap();
+                    // A socket map takes what is sent unpaced, and forwards it when it can.
+                    let received = match (proxy, kind) {
+                        (ProxyPath::Sockmap, TrialKind::TopSpeed) => trial.whole_bytes,
+                        _ => in_window(&trial, |reading| reading.received.bytes),
+                    };
+                    assert!(received > 0, "{proxy} {kind:?}");
+                    assert!(trial.opened.receiver.cpu_ns > 0, "{proxy}: no clock of the proxy");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_proxy_that_cannot_be_is_refused_with_a_remedy() {
+    let refused = |fixed: FixedParams, send, recv| {
+        let cell = cell_at(send, recv, &[(Factor::Proxy, "splice")]);
+        let proven = rig(fixed).prove(&cell, LONG).unwrap();
+        proven.unwrap_err()
+    };
+    let no = refused(fixed(), SendPath::TlsWrite, RecvPath::TlsRecv);
+    assert!(no.reason.contains("encrypted") && no.remedy.is_some(), "{no:?}");
+    let no = refused(fixed(), SendPath::UdpGso, RecvPath::UdpGro);
+    assert!(no.reason.contains("datagrams") && no.remedy.is_some(), "{no:?}");
+    let cell = cell_at(SendPath::Sendfile, RecvPath::Recv, &[(Factor::Proxy, "splice")]);
+    let config = CellConfig::resolve(&cell, &fixed(), &files()).unwrap();
+    for kind in [LinkKind::Null, LinkKind::Remote] {
+        let link = OfKind(LinkFacts { kind, ..loopback().base().facts().clone() });
+        let Err(TrialError::CannotRun(no)) = config.check(&link) else { panic!("{kind}") };
+        assert!(no.remedy.as_deref() == Some("--link veth"), "{no:?}");
+    }
 }
 
 #[test]

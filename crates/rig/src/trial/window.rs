@@ -176,8 +176,8 @@ impl Threads {
     }
 
     pub(super) fn from_flows(flows: &[Flow]) -> Result<Self> {
-        let senders: Vec<i32> = flows.iter().map(Flow::sender_tid).collect();
-        let receivers: Vec<i32> = flows.iter().filter_map(Flow::receiver_tid).collect();
+        let senders: Vec<i32> = flows.iter().flat_map(Flow::tids_of_senders_side).collect();
+        let receivers: Vec<i32> = flows.iter().filter_map(Flow::tid_of_receivers_side).collect();
         Self::open(&senders, &receivers)
     }
 

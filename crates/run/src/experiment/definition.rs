@@ -61,6 +61,8 @@ pub enum Tables {
     Encryption,
     /// What was lost, and what a byte sent and a byte delivered cost.
     Datagrams,
+    /// The proxy's own cost, and from which buffer on splicing pays.
+    Proxies,
 }
 
 /// A clause of a conclusion: what a factor does to the cost of each column.

@@ -20,6 +20,7 @@ mod offloads;
 mod pacing;
 mod pages;
 mod paths;
+mod proxy;
 mod receive;
 mod replay;
 mod requests;
@@ -70,6 +71,7 @@ experiments! {
     Tls = tls,
     Udp = udp,
     UdpReceive = udp_receive,
+    Proxy = proxy,
     Sizes = sizes,
     Offloads = offloads,
     Cork = cork,

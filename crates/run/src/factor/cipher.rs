@@ -3,7 +3,7 @@
 use super::definition::{Definition, FactorOption, Parameter};
 use super::value::Value;
 use crate::names::names;
-use crate::{Result, Transfer};
+use crate::{Cell, Result};
 
 names! {
     /// An AEAD cipher of TLS, or none.
@@ -51,8 +51,8 @@ impl Definition for CipherFactor {
     }
 
     /// Paths that encrypt have a cipher, and others have none.
-    fn suits(&self, level: &Value, transfer: Transfer) -> bool {
-        (level.name() != Some(Cipher::Clear)) == transfer.encrypts()
+    fn suits(&self, level: &Value, cell: &Cell) -> bool {
+        (level.name() != Some(Cipher::Clear)) == cell.transfer.encrypts()
     }
 
     fn option(&self) -> Option<FactorOption> {

@@ -4,7 +4,7 @@
 //! [`FixedParams`]: their member `more` keeps its levels under its name.
 
 use super::value::Value;
-use crate::{Cell, FixedParams, Header, Levels, LinkFacts, Result, Transfer};
+use crate::{Cell, FixedParams, Header, Levels, LinkFacts, Result};
 
 /// Everything about one factor that the saved run, plans, the command line, comparisons and the
 /// documentation need.
@@ -52,8 +52,9 @@ pub trait Definition: Sync {
         cell.levels.more.insert(self.name(), level.clone());
     }
 
-    /// Whether a cell with this level can have this transfer: a plan leaves out those that cannot.
-    fn suits(&self, _level: &Value, _transfer: Transfer) -> bool {
+    /// Whether this level goes together with the transfer and the other levels of `cell`: a plan
+    /// leaves out cells in which they do not.
+    fn suits(&self, _level: &Value, _cell: &Cell) -> bool {
         true
     }
 

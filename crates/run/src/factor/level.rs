@@ -13,7 +13,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::registry::Factor;
 use super::value::Value;
 use crate::nearest::unknown;
-use crate::{Cell, FixedParams, LinkFacts, Result, Transfer};
+use crate::{Cell, FixedParams, LinkFacts, Result};
 
 /// A factor and one of its values.
 #[derive(Debug, Clone, PartialEq)]
@@ -55,9 +55,9 @@ impl Level {
         Self { factor, value: factor.definition().value_for(cell, &fixed.at(&cell.levels), link) }
     }
 
-    /// Whether a cell with this level can have this transfer.
-    pub fn suits(&self, transfer: Transfer) -> bool {
-        self.factor.definition().suits(&self.value, transfer)
+    /// Whether it goes together with the transfer and the other levels of `cell`.
+    pub fn suits(&self, cell: &Cell) -> bool {
+        self.factor.definition().suits(&self.value, cell)
     }
 
     /// Sets this level in a cell.

@@ -55,6 +55,8 @@ factors! {
     Datagram = super::datagram::DatagramFactor,
     Segments = super::segments::SegmentsFactor,
     Head = super::head::HeadFactor,
+    Proxy = super::proxy::ProxyFactor,
+    ProxyBuffer = super::proxy_buffer::ProxyBufferFactor,
 }
 
 impl Factor {

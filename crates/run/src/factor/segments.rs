@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use super::definition::{Definition, FactorOption, Parameter};
 use super::value::Value;
-use crate::{Result, Transfer, units};
+use crate::{Cell, Result, units};
 
 /// UDP_MAX_SEGMENTS (include/linux/udp.h), 64 before Linux 6.9.
 const NUMBER: RangeInclusive<u64> = 1..=128;
@@ -30,8 +30,8 @@ impl Definition for SegmentsFactor {
         units::count("number of datagrams", text, NUMBER).map(Value::Number)
     }
 
-    fn suits(&self, level: &Value, transfer: Transfer) -> bool {
-        let joins = transfer.send_path().is_some_and(|send| send.joins_datagrams());
+    fn suits(&self, level: &Value, cell: &Cell) -> bool {
+        let joins = cell.transfer.send_path().is_some_and(|send| send.joins_datagrams());
         joins == (*level != Value::Number(1))
     }
 

@@ -27,6 +27,7 @@ mod memory;
 mod nfs;
 mod plans;
 mod profile;
+mod proxy;
 mod refusals;
 mod remote;
 mod replay;

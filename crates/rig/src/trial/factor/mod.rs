@@ -14,6 +14,7 @@ mod head;
 mod message;
 mod pages;
 mod placement;
+mod proxy;
 mod push;
 mod sockbuf;
 mod tcp_options;
@@ -22,7 +23,7 @@ pub(super) use effect::Effect;
 pub(super) use tcp_options::{option_of_streams, set_tcp_options};
 
 /// All effects; a trial calls a hook of each in this order.
-pub(super) const EFFECTS: [&dyn Effect; 9] = [
+pub(super) const EFFECTS: [&dyn Effect; 10] = [
     &placement::Placement,
     &message::Message,
     &sockbuf::Sockbuf,
@@ -32,4 +33,5 @@ pub(super) const EFFECTS: [&dyn Effect; 9] = [
     &gso_max::GsoMax,
     &head::Head,
     &congestion::Congestion,
+    &proxy::Proxy,
 ];
