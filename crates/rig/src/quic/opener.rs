@@ -3,7 +3,7 @@
 use ring::aead::quic::HeaderProtectionKey;
 use ring::aead::{Aad, LessSafeKey, NONCE_LEN};
 
-use super::{HEADER_BYTES, NUMBER_AT, OVERHEAD_BYTES, SAMPLE_BYTES, mask, nonce};
+use super::packet::{HEADER_BYTES, NUMBER_AT, OVERHEAD_BYTES, SAMPLE_BYTES, mask, nonce};
 use crate::tls::{TlsSession, not_decrypted};
 use zc_run::Result;
 

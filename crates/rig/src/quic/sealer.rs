@@ -3,7 +3,7 @@
 use ring::aead::quic::HeaderProtectionKey;
 use ring::aead::{Aad, LessSafeKey, NONCE_LEN};
 
-use super::{
+use super::packet::{
     HEADER_BYTES, NAME_BYTES, NUMBER_AT, SAMPLE_BYTES, SHORT_HEADER, TAG_BYTES, mask, nonce,
 };
 use crate::tls::TlsSession;

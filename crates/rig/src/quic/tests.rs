@@ -1,4 +1,5 @@
 use super::opener::whole_number;
+use super::packet::{NUMBER_AT, PROTECTED_BITS, mask};
 use super::*;
 use crate::tls::{TlsKeying, TlsSecret, TlsSession};
 use zc_run::{Cipher, LONGEST_RECORD, TlsRecords, TlsVersion};

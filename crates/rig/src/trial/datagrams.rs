@@ -3,11 +3,11 @@
 //! empty, and proofs, in which nothing may be lost, wait for what they have sent.
 
 use std::net::{IpAddr, SocketAddr, UdpSocket};
-use std::sync::atomic::Ordering;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use super::counting::Counting;
-use super::sending::DatagramReceiver;
 use super::worker::{PATIENCE, Published};
 use crate::link::Link;
 use zc_kernel::tcp;
@@ -16,10 +16,26 @@ use zc_run::{
     SendCounts, Unavailable,
 };
 
+/// What a sender of datagrams can learn from their receiver only.
+#[derive(Clone)]
+pub(super) struct DatagramReceiver {
+    pub(super) counts: Arc<Counting<RecvCounts>>,
+    /// Set before the empty datagrams that end the flow.
+    pub(super) all_sent: Arc<AtomicBool>,
+    pub(super) has_ended: Arc<AtomicBool>,
+}
+
 /// The receive buffer that a receiver asks for: implementations of QUIC ask for several MB, as
 /// there is nothing else to keep a burst from being lost. The kernel gives at most
 /// net.core.rmem_max.
 const RCVBUF_BYTES: usize = 4 << 20;
+
+/// Bytes that are under way at most at top speed, and the piece after which that is looked at.
+const IN_FLIGHT_BYTES: u64 = 128 << 10;
+pub(super) const PIECE_BYTES: usize = 32 << 10;
+
+/// What has not arrived for so long is lost: a receiver takes a datagram in microseconds.
+const LATE: Duration = Duration::from_millis(1);
 
 /// Pause between two of the empty datagrams that end a flow. Each but the last is lost, or is late.
 const PAUSE: Duration = Duration::from_micros(200);
@@ -107,6 +123,33 @@ pub(super) fn end(socket: &UdpSocket, receiver: &DatagramReceiver) -> Result<()>
         std::thread::sleep(PAUSE);
     }
     Ok(())
+}
+
+/// Keeps a sender at top speed from flooding the receiver, which would then lose most of what it
+/// gets and say nothing of what the two can do: as congestion control does.
+#[derive(Default)]
+pub(super) struct InFlight {
+    /// Bytes that were taken for lost.
+    lost_bytes: u64,
+}
+
+impl InFlight {
+    /// Waits until no more than [`IN_FLIGHT_BYTES`] are under way. What does not arrive in time is
+    /// taken for lost.
+    pub(super) fn wait(&mut self, sent: SendCounts, arrived: &Counting<RecvCounts>) {
+        let until = Instant::now() + LATE;
+        loop {
+            let missing = sent.bytes.saturating_sub(arrived.get().bytes);
+            if missing.saturating_sub(self.lost_bytes) <= IN_FLIGHT_BYTES {
+                return;
+            }
+            if Instant::now() >= until {
+                self.lost_bytes = missing;
+                return;
+            }
+            std::thread::yield_now();
+        }
+    }
 }
 
 /// Waits until as many bytes have arrived as were sent: in a proof nothing may be lost.

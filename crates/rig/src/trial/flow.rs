@@ -15,10 +15,11 @@ use std::time::{Duration, Instant};
 
 use super::cell_config::CellConfig;
 use super::connection::Connection;
+use super::datagrams::DatagramReceiver;
 use super::limit::Limit;
 use super::proxying::{Between, Proxy, StartingProxy};
 use super::receiving::{self, Expecting};
-use super::sending::{self, DatagramReceiver, SendConfig, SenderReady, Sending, Target};
+use super::sending::{self, SendConfig, SenderReady, Sending, Target};
 use super::worker::{
     GLANCE, PATIENCE, Published, Ready, TrialError, Worker, await_message, pin_to, receive, spawn,
     timed_out,

@@ -8,6 +8,7 @@ use super::bench::Bench;
 use super::burning::SoftirqBurner;
 use super::bursts::Bursts;
 use super::cell_config::CellConfig;
+use super::datagrams;
 use super::flow::Flow;
 use super::flows::{Ended, finish_flows, open_flows, why_ended};
 use super::limit::Limit;
@@ -430,7 +431,10 @@ impl Rig {
             bursts,
             stop_after_bytes: None,
             first_file: self.first_file,
-            piece_bytes: bursts.piece_bytes(config.fixed.piece_bytes),
+            piece_bytes: match (config.datagrams, kind) {
+                (Some(_), TrialKind::TopSpeed) => datagrams::PIECE_BYTES,
+                _ => bursts.piece_bytes(config.fixed.piece_bytes),
+            },
             checksum: false,
             priority: priority(kind, &config.fixed),
             to_listener: false,

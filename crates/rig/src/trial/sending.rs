@@ -13,7 +13,7 @@ use super::bursts::Bursts;
 use super::cell_config::CellConfig;
 use super::connection::Connection;
 use super::counting::Counting;
-use super::datagrams;
+use super::datagrams::{self, DatagramReceiver, InFlight};
 use super::factor::{self, EFFECTS};
 use super::priority::Priority;
 use super::usage::UsedSince;
@@ -115,15 +115,6 @@ pub(super) struct Sending<'a> {
     pub(super) receiver: Option<&'a DatagramReceiver>,
 }
 
-/// What a sender of datagrams can learn from their receiver only.
-#[derive(Clone)]
-pub(super) struct DatagramReceiver {
-    pub(super) counts: Arc<Counting<RecvCounts>>,
-    /// Set before the empty datagrams that end the flow.
-    pub(super) all_sent: Arc<AtomicBool>,
-    pub(super) has_ended: Arc<AtomicBool>,
-}
-
 /// Sends pieces until `stop`, at the configured number of bytes, or at an error; then drains. Its
 /// address is published once it has `connected`.
 pub(super) fn send(
@@ -171,6 +162,7 @@ pub(super) fn send(
     };
     let sleeps = |sleeps| burned.iter().for_each(|flow| flow.set_sleeps(sleeps));
     let mut since_begin = None;
+    let mut in_flight = InFlight::default();
     let mut left = send_config.stop_after_bytes;
     // Flows start at different files, so that they do not all send the same bytes at the same time.
     for mut piece in setup
@@ -201,8 +193,14 @@ pub(super) fn send(
             sender.send(piece)?;
         }
         counts.set(sender.counts());
-        if let Some(receiver) = receiver.filter(|_| send_config.checksum) {
-            datagrams::await_arrival(sender.counts(), &receiver.counts)?;
+        match receiver {
+            Some(receiver) if send_config.checksum => {
+                datagrams::await_arrival(sender.counts(), &receiver.counts)?;
+            }
+            Some(receiver) if bursts.rate_bytes_per_s().is_none() => {
+                in_flight.wait(sender.counts(), &receiver.counts);
+            }
+            _ => {}
         }
     }
     EFFECTS.iter().try_for_each(|effect| effect.before_drain(socket.as_fd(), fixed))?;
