@@ -4,7 +4,6 @@
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::os::fd::AsFd as _;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver as Inbox, Sender as Outbox};
 use std::time::Duration;
@@ -24,7 +23,7 @@ use crate::path::{self, SendSetup};
 use crate::tls::TlsKeying;
 use crate::workload::Pacer;
 use zc_kernel::tcp::Unconnected;
-use zc_run::{Error, FixedParams, RecvCounts, Result, SendCounts, Usage};
+use zc_run::{Error, FixedParams, Result, SendCounts, Usage};
 
 /// Configuration of a flow's sender.
 #[derive(Debug, Clone, Copy)]
