@@ -5,10 +5,11 @@
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Receiver as Inbox;
 use std::time::{Duration, Instant};
 
 use super::counting::Counting;
-use super::worker::{PATIENCE, Published};
+use super::worker::{PATIENCE, Published, Ready};
 use crate::link::Link;
 use zc_kernel::tcp;
 use zc_run::{
@@ -123,6 +124,16 @@ pub(super) fn end(socket: &UdpSocket, receiver: &DatagramReceiver) -> Result<()>
         std::thread::sleep(PAUSE);
     }
     Ok(())
+}
+
+/// Ends a receiver whose sender has not come up.
+pub(super) fn abandon(ready: &Inbox<Ready>, given_up: &AtomicBool) {
+    given_up.store(true, Ordering::Relaxed);
+    // It is about to be ready, or has ended. If it waits for the sender's address, it gives up by
+    // itself.
+    if let Ok(Ready { socket, .. }) = ready.recv_timeout(Duration::from_secs(1)) {
+        let _ = socket.shut_down();
+    }
 }
 
 /// Keeps a sender at top speed from flooding the receiver, which would then lose most of what it

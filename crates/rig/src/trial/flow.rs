@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use super::cell_config::CellConfig;
 use super::connection::Connection;
-use super::datagrams::DatagramReceiver;
+use super::datagrams::{self, DatagramReceiver};
 use super::limit::Limit;
 use super::proxying::{Between, Proxy, StartingProxy};
 use super::receiving::{self, Expecting};
@@ -153,13 +153,18 @@ impl Flow {
             })?
         };
         // On an early return `begin` is dropped, which ends the sender's thread, whose closed
-        // socket ends the receiver's.
+        // socket ends the receiver's; a receiver of datagrams does not see that.
         let sender_ready = await_message(
             &sender_ready,
             &sender.done,
             "the sender to open its path",
             &still_wanted,
-        )?;
+        );
+        let sender_ready = sender_ready.inspect_err(|_| {
+            if let (Some(_), Some((_, ready))) = (config.datagrams, &receiver) {
+                datagrams::abandon(ready, &given_up);
+            }
+        })?;
         let proxy = proxy.map(|proxy| proxy.opened(&still_wanted)).transpose()?;
         let sink = match (receiver, sender_ready.noted) {
             (Some((receiver, ready)), _) => {

@@ -218,11 +218,25 @@ fn datagrams_that_a_link_or_a_socket_cannot_have_are_refused_with_the_reason() {
         let no = rig.prove(&cell, LONG).unwrap().unwrap_err();
         assert!(no.reason.starts_with(reason), "{}", no.reason);
     }
+    // No receiver waits for ever for the sender that did not come up.
+    let until = Instant::now() + LONG;
+    while receivers() > 0 {
+        assert!(Instant::now() < until, "a receiver was left behind");
+        std::thread::sleep(Duration::from_millis(1));
+    }
     let burning = Cell {
         burn_softirq_ns_per_mb: Some(1.0),
         ..cell_at(SendPath::UdpGso, RecvPath::UdpGro, &[])
     };
     rig.prove(&burning, LONG).unwrap().unwrap_err();
+}
+
+/// Receivers' threads of this process, by their names.
+fn receivers() -> usize {
+    let names = std::fs::read_dir("/proc/self/task")
+        .unwrap()
+        .map(|task| std::fs::read_to_string(task.unwrap().path().join("comm")).unwrap_or_default());
+    names.filter(|name| name.starts_with("zc-recv-")).count()
 }
 
 #[test]
