@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Factor, FixedParams, Transfer, Value};
+use super::{Factor, FixedParams, SendPath, Transfer, Value};
 
 /// The most payload of a datagram of UDP over IPv4, which has no room for more (RFC 768, RFC 791).
 pub const LONGEST_DATAGRAM: usize = 65_507;
@@ -13,6 +13,10 @@ pub(crate) const USUAL_DATAGRAM: usize = 1_200;
 
 /// Datagrams of a call where nothing else is asked for.
 const USUAL_SEGMENTS: usize = 16;
+
+/// The same for a message with a part for each. A packet has 17 fragments (MAX_SKB_FRAGS), and a
+/// part that crosses a page takes two.
+const USUAL_PARTS: usize = 8;
 
 /// The datagrams of a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,7 +47,11 @@ impl FixedParams {
         let level = |factor: Factor| self.more.get(factor.name());
         let usual = Datagrams::default();
         let asked = level(Factor::Segments).and_then(Value::number).filter(|number| *number > 1);
-        let of_a_call = if send.joins_datagrams() { asked.unwrap_or(usual.of_a_call) } else { 1 };
+        let of_a_call = match send {
+            _ if !send.joins_datagrams() => 1,
+            SendPath::UdpUringVectored => asked.unwrap_or(USUAL_PARTS),
+            _ => asked.unwrap_or(usual.of_a_call),
+        };
         let payload_bytes =
             level(Factor::Datagram).and_then(Value::bytes).unwrap_or(usual.payload_bytes);
         Some(Datagrams { payload_bytes, of_a_call })
