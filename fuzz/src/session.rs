@@ -161,6 +161,7 @@ impl Session {
                         cpus: vec![0],
                         checksum: false,
                         keying: None,
+                        datagrams: None,
                     };
                     if let Ok(targets) = client.expect(flows.into(), config) {
                         assert_eq!(targets.len(), usize::from(flows));
