@@ -111,10 +111,12 @@ fn datagram_bytes(message: &libc::msghdr) -> Option<usize> {
     // SAFETY: the control part is a buffer that the kernel has filled up to `msg_controllen`, and
     // is aligned for a cmsghdr.
     let header = unsafe { libc::CMSG_FIRSTHDR(message).as_ref() }?;
-    let is_size = header.cmsg_level == libc::SOL_UDP && header.cmsg_type == libc::UDP_GRO;
+    if (header.cmsg_level, header.cmsg_type) != (libc::SOL_UDP, libc::UDP_GRO) {
+        return None;
+    }
     // SAFETY: the data of a message of this kind is an int (udp_cmsg_recv, net/ipv4/udp.c).
     let size = unsafe { libc::CMSG_DATA(header).cast::<libc::c_int>().read_unaligned() };
-    is_size.then_some(size).and_then(|size| usize::try_from(size).ok())
+    usize::try_from(size).ok()
 }
 
 /// The headers of several messages for one call.

@@ -79,7 +79,9 @@ fn cause(run: &Run, cell: &Cell) -> String {
             SendPath::MsgZerocopy
             | SendPath::MsgZerocopyMmap
             | SendPath::UringSendZc
-            | SendPath::UringSendZcFixed,
+            | SendPath::UringSendZcFixed
+            | SendPath::UringSendZcBatch
+            | SendPath::UringSendmsgZc,
         ) => {
             return format!(
                 "the kernel copies what {sender} sends over {link} into pages, and none of them \

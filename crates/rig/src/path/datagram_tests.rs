@@ -266,3 +266,27 @@ fn a_message_of_more_parts_than_a_packet_has_fragments_is_an_error() {
     let error = sender.send(Piece { file: 0, offset: 0, len: 60_000 }).unwrap_err();
     assert_eq!(error.id, "datagram-too-long", "{error}");
 }
+
+#[test]
+fn a_path_of_datagrams_is_refused_on_a_stream_and_one_of_streams_on_datagrams() {
+    let (stream, _other) = super::testing::pair();
+    let (datagrams, _other) = pair();
+    let setup = setup(files_of(&[10]), 1_200, 1);
+    for &path in SendPath::ALL {
+        let no = match path.form().is_datagrams() {
+            true => open_sender(path, &stream, &setup).map(drop),
+            false => open_sender(path, &datagrams, &setup).map(drop),
+        };
+        let reason = no.unwrap_err().reason;
+        assert!(reason.starts_with(&format!("{path} is about")), "{reason}");
+    }
+    for &path in RecvPath::ALL {
+        let setup = recv_setup_of(1_000);
+        let no = match path.form().is_datagrams() {
+            true => open_receiver(path, &stream, &setup).map(drop),
+            false => open_receiver(path, &datagrams, &setup).map(drop),
+        };
+        let reason = no.unwrap_err().reason;
+        assert!(reason.starts_with(&format!("{path} is about")), "{reason}");
+    }
+}

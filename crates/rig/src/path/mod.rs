@@ -1,4 +1,4 @@
-//! Send and receive paths: each is one way to get bytes into a TCP socket, or out of it.
+//! Send and receive paths: each is one way to get bytes into a socket, or out of it.
 //!
 //! A path moves bytes on request, drains its completions and counts its calls. It knows nothing of
 //! windows, pacing, meters or links. Each has a file of its own in `send/` or `recv/`, and those that
@@ -9,6 +9,7 @@ mod proxy;
 mod recv;
 mod resident;
 mod send;
+mod socket_kind;
 mod uring;
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ pub(crate) struct PacketOpener {
 impl PacketOpener {
     pub(crate) fn new(session: &TlsSession) -> Self {
         let (key, header_key) = (session.aead(), session.header_key());
-        Self { key, header_key, iv: session.iv(), expected: 0 }
+        Self { key, header_key, iv: session.iv, expected: 0 }
     }
 
     /// Decrypts a datagram, and returns its payload. Others may have been lost before it.

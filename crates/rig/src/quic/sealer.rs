@@ -21,7 +21,7 @@ pub(crate) struct PacketSealer {
 impl PacketSealer {
     pub(crate) fn new(session: &TlsSession) -> Self {
         let (key, header_key) = (session.aead(), session.header_key());
-        Self { key, header_key, iv: session.iv(), name: session.name(), number: 0 }
+        Self { key, header_key, iv: session.iv, name: session.name(), number: 0 }
     }
 
     /// Makes the next packet of the whole of `packet`, in which the payload has its place, behind

@@ -75,7 +75,8 @@ impl KeyType for Length {
 pub struct TlsSession {
     pub(crate) records: TlsRecords,
     key: [u8; LONGEST_KEY],
-    pub(super) iv: [u8; NONCE_LEN],
+    /// What every nonce is made of.
+    pub(crate) iv: [u8; NONCE_LEN],
     /// Key of the headers of QUIC's packets.
     header_key: [u8; LONGEST_KEY],
 }
@@ -87,11 +88,6 @@ impl TlsSession {
         let mut padded = [0; LONGEST_KEY];
         padded[..key.len()].copy_from_slice(key);
         Self { records, key: padded, iv, header_key: [0; LONGEST_KEY] }
-    }
-
-    /// What every nonce is made of.
-    pub(crate) fn iv(&self) -> [u8; NONCE_LEN] {
-        self.iv
     }
 
     /// The name of a connection of QUIC, which both ends know.

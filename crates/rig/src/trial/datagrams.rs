@@ -151,6 +151,8 @@ impl InFlight {
         let until = Instant::now() + LATE;
         loop {
             let missing = sent.bytes.saturating_sub(arrived.get().bytes);
+            // What has arrived after all was not lost.
+            self.lost_bytes = self.lost_bytes.min(missing);
             if missing.saturating_sub(self.lost_bytes) <= IN_FLIGHT_BYTES {
                 return;
             }
@@ -216,4 +218,43 @@ pub(super) fn refuse(
             "{option} is an option of TCP, and this path sends datagrams"
         ))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sent(bytes: u64) -> SendCounts {
+        SendCounts { bytes, ..SendCounts::default() }
+    }
+
+    #[test]
+    fn more_than_may_be_under_way_is_waited_for_and_then_taken_for_lost_once() {
+        let arrived = Counting::<RecvCounts>::default();
+        let mut in_flight = InFlight::default();
+        in_flight.wait(sent(IN_FLIGHT_BYTES), &arrived);
+        assert_eq!(in_flight.lost_bytes, 0);
+        let began = Instant::now();
+        in_flight.wait(sent(10 * IN_FLIGHT_BYTES), &arrived);
+        assert!(began.elapsed() >= LATE);
+        assert_eq!(in_flight.lost_bytes, 10 * IN_FLIGHT_BYTES);
+        // What follows has as much room as before.
+        in_flight.wait(sent(11 * IN_FLIGHT_BYTES), &arrived);
+        assert_eq!(in_flight.lost_bytes, 10 * IN_FLIGHT_BYTES);
+        // It was late, and not lost.
+        arrived.set(RecvCounts { bytes: 11 * IN_FLIGHT_BYTES, ..RecvCounts::default() });
+        in_flight.wait(sent(12 * IN_FLIGHT_BYTES), &arrived);
+        assert_eq!(in_flight.lost_bytes, IN_FLIGHT_BYTES);
+    }
+
+    #[test]
+    fn a_sender_waits_for_what_is_on_its_way() {
+        let arrived = Counting::<RecvCounts>::default();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                arrived.set(RecvCounts { bytes: 100, ..RecvCounts::default() });
+            });
+            await_arrival(sent(100), &arrived).unwrap();
+        });
+    }
 }

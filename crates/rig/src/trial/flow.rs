@@ -98,8 +98,9 @@ impl Flow {
                         let _ = address_out.send(expecting.address()?);
                         let socket = expecting.connected_to(&from)?;
                         send_config.priority.take()?;
+                        let is_over = how.datagrams.map(|_| &*is_over);
                         let received = receiving::receive(
-                            &socket, index, &how, ready, counts, &crc32, &given_up, &is_over,
+                            &socket, index, &how, ready, counts, &crc32, &given_up, is_over,
                         );
                         ended.store(true, Ordering::Release);
                         received
@@ -652,6 +653,13 @@ mod tests {
         Ok(seccompiler::apply_filter(&BpfProgram::try_from(filter)?)?)
     }
 
+    /// The same for the calls of a receiver, which are as long as its buffer.
+    fn forbid_receiving() -> std::result::Result<(), Box<dyn std::error::Error>> {
+        let length = fixed().recv_buffer_bytes as u64;
+        let is_long = SeccompCondition::new(2, SeccompCmpArgLen::Qword, SeccompCmpOp::Eq, length)?;
+        forbid(libc::SYS_recvfrom, vec![SeccompRule::new(vec![is_long])?])
+    }
+
     fn wait_until_bytes_arrive(flow: &Flow) {
         let until = zc_kernel::clock::monotonic_ns() + 60_000_000_000;
         while flow.counts().1.bytes == 0 {
@@ -686,12 +694,7 @@ mod tests {
     fn a_receiver_that_fails_ends_its_flow_although_its_socket_stays_open() {
         let (out, failed) = channel();
         std::thread::spawn(move || {
-            let length = fixed().recv_buffer_bytes as u64;
-            let of_a_receiver =
-                SeccompCondition::new(2, SeccompCmpArgLen::Qword, SeccompCmpOp::Eq, length)
-                    .and_then(|is_long| SeccompRule::new(vec![is_long]))
-                    .unwrap();
-            if let Err(error) = forbid(libc::SYS_recvfrom, vec![of_a_receiver]) {
+            if let Err(error) = forbid_receiving() {
                 eprintln!("skipped: no seccomp filter: {error}");
                 return out.send(());
             }
@@ -845,12 +848,7 @@ mod tests {
     fn a_receiver_behind_a_proxy_that_fails_ends_the_flow_although_its_socket_stays_open() {
         let (out, failed) = channel();
         std::thread::spawn(move || {
-            let length = fixed().recv_buffer_bytes as u64;
-            let of_a_receiver =
-                SeccompCondition::new(2, SeccompCmpArgLen::Qword, SeccompCmpOp::Eq, length)
-                    .and_then(|is_long| SeccompRule::new(vec![is_long]))
-                    .unwrap();
-            if let Err(error) = forbid(libc::SYS_recvfrom, vec![of_a_receiver]) {
+            if let Err(error) = forbid_receiving() {
                 eprintln!("skipped: no seccomp filter: {error}");
                 return out.send(());
             }

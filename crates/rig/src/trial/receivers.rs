@@ -46,16 +46,8 @@ impl Receivers {
             let (starting, ready) = spawn(format!("zc-recv-{index}"), move |ready, counts| {
                 pin_to(&how.cpus)?;
                 let socket = Connection::Stream(socket);
-                receiving::receive(
-                    &socket,
-                    index,
-                    &how,
-                    ready,
-                    counts,
-                    &published,
-                    &is_given_up,
-                    &is_given_up,
-                )
+                let given_up = &is_given_up;
+                receiving::receive(&socket, index, &how, ready, counts, &published, given_up, None)
             })?;
             let ready: Ready =
                 await_message(&ready, &starting.done, "a receiver to open its path", still_wanted)?;

@@ -35,7 +35,7 @@ pub struct RecvConfig {
 /// Receives on connection number `index` until the end of what is sent, and publishes counts and
 /// CRC-32. Once it is `given_up` it leaves what has arrived: calls of a byte would take seconds for
 /// that. Datagrams end with an empty one once `all_sent` is set: before that, io_uring sends one to
-/// see whether it can.
+/// see whether it can. Streams have an end of their own.
 #[expect(clippy::too_many_arguments, reason = "each is what one of the two sides has")]
 pub(super) fn receive(
     socket: &Connection,
@@ -45,7 +45,7 @@ pub(super) fn receive(
     counts: &Counting<RecvCounts>,
     crc32: &Published<u32>,
     given_up: &AtomicBool,
-    all_sent: &AtomicBool,
+    all_sent: Option<&AtomicBool>,
 ) -> std::result::Result<(), TrialError> {
     let session = how.keying.map(|keying| keying.session(index));
     let setup = RecvSetup::new(how.buffer_bytes).keyed(session);
@@ -62,7 +62,7 @@ pub(super) fn receive(
             receiver.receive(None)?
         };
         let has_ended =
-            received == 0 && (how.datagrams.is_none() || all_sent.load(Ordering::Acquire));
+            received == 0 && all_sent.is_none_or(|all_sent| all_sent.load(Ordering::Acquire));
         if has_ended || given_up.load(Ordering::Relaxed) {
             break;
         }

@@ -22,6 +22,7 @@ mod tests;
 
 use std::os::fd::AsFd;
 
+use crate::path::socket_kind;
 use definition::Definition;
 use zc_run::{RecvPath, Unavailable};
 
@@ -58,6 +59,7 @@ pub fn open_receiver(
     socket: impl AsFd,
     setup: &RecvSetup,
 ) -> Result<Box<dyn Receiver>, Unavailable> {
+    socket_kind::check(path, path.form(), &socket)?;
     (definition(path).open)(socket.as_fd(), setup)
 }
 

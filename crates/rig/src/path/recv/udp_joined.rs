@@ -55,12 +55,9 @@ impl Joined {
     /// Takes the next ones into the buffer.
     pub(super) fn take(&mut self) -> Result<udp::Joined> {
         let into = &mut self.buffer.as_mut_slice()[..self.buffer_bytes];
-        let mut datagram_bytes = 1;
-        let received = udp::recv_joined(&self.reader.socket, into).map(|joined| {
-            datagram_bytes = joined.datagram_bytes;
-            joined.bytes
-        });
-        let bytes = self.reader.took("recvmsg(2)", received)?;
+        let received = udp::recv_joined(&self.reader.socket, into);
+        let datagram_bytes = received.as_ref().map_or(1, |joined| joined.datagram_bytes);
+        let bytes = self.reader.took("recvmsg(2)", received.map(|joined| joined.bytes))?;
         Ok(udp::Joined { bytes, datagram_bytes })
     }
 }

@@ -31,6 +31,7 @@ mod tests;
 
 use std::os::fd::AsFd;
 
+use crate::path::socket_kind;
 use definition::Definition;
 use zc_run::{SendPath, Unavailable};
 
@@ -99,6 +100,7 @@ pub fn open_sender(
     setup: &SendSetup,
 ) -> Result<Box<dyn Sender>, Unavailable> {
     let Definition { open, call_without_flags } = definition(path);
+    socket_kind::check(path, path.form(), &socket)?;
     match call_without_flags {
         _ if setup.more == More::Inside && !tells_its_last_call(path) => {
             Err(Unavailable::unsupported(format!(
