@@ -10,6 +10,7 @@
 pub mod address;
 mod bom;
 mod check;
+mod clients;
 mod configurations;
 mod datagrams;
 mod error;
@@ -49,6 +50,7 @@ mod version;
 mod warning;
 
 pub use bom::without_bom;
+pub use clients::Clients;
 pub use configurations::{Configuration, configurations};
 pub use datagrams::{Datagrams, LONGEST_DATAGRAM};
 pub use error::{Error, ErrorKind, Result, in_words};

@@ -252,12 +252,15 @@ impl FixedParams {
     }
 
     /// The configuration of a cell: its own levels, otherwise the plan's. MTU and offloads belong
-    /// to the link and are not part of it.
+    /// to the link and are not part of it. Paced clients have the rate that is theirs together.
     #[must_use]
     pub fn at(&self, levels: &Levels) -> Self {
         let mut at = self.clone();
         for factor in Factor::ALL {
             factor.definition().apply(levels, &mut at);
+        }
+        if let Some(clients) = at.clients() {
+            at.rate_bytes_per_s = clients.total_bytes_per_s();
         }
         at
     }

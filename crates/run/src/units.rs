@@ -367,14 +367,23 @@ pub fn size_text(bytes: u64) -> String {
 
 /// 400,000,000 bytes per second as `400MB/s`.
 pub fn rate_text(bytes_per_s: f64) -> String {
-    let (value, unit) = match bytes_per_s {
-        rate if rate >= 1e9 => (rate / 1e9, "GB/s"),
-        rate if rate >= 1e6 => (rate / 1e6, "MB/s"),
-        rate => (rate / 1e3, "kB/s"),
+    per_s_text(bytes_per_s, "B/s")
+}
+
+/// 125,000 bytes per second as `1Mbit/s`.
+pub fn bit_rate_text(bytes_per_s: f64) -> String {
+    per_s_text(bytes_per_s * 8.0, "bit/s")
+}
+
+fn per_s_text(number: f64, unit: &str) -> String {
+    let (value, prefix) = match number {
+        number if number >= 1e9 => (number / 1e9, "G"),
+        number if number >= 1e6 => (number / 1e6, "M"),
+        number => (number / 1e3, "k"),
     };
     // At most three decimals, without trailing zeros.
     let digits = format!("{value:.3}");
-    format!("{}{unit}", digits.trim_end_matches('0').trim_end_matches('.'))
+    format!("{}{prefix}{unit}", digits.trim_end_matches('0').trim_end_matches('.'))
 }
 
 /// 60,000,000,000 as `60s`.

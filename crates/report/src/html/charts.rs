@@ -16,7 +16,7 @@ use crate::run::pivot::{Pivot, Placed, level};
 use crate::run::pivot_tables::{self, CostOf};
 use crate::run::rows;
 use zc_analysis::{CellEstimate, Estimates, Figure, Outcome, Sizes};
-use zc_run::units::size_text;
+use zc_run::units::{bit_rate_text, size_text};
 use zc_run::{Factor, Run, Value, escape};
 
 const DOT: &str = "Mark: median over blocks. Line: 95 % interval.";
@@ -299,6 +299,7 @@ fn value(run: &Run, placed: Placed, factor: Factor) -> Option<(f64, String)> {
     match level(&run.header, placed.cell, factor).value {
         Value::Number(number) => Some((number as f64, number.to_string())),
         Value::Rate(bytes_per_s) => Some((bytes_per_s, rate(bytes_per_s))),
+        Value::BitRate(bytes_per_s) => Some((bytes_per_s, bit_rate_text(bytes_per_s))),
         _ => None,
     }
 }

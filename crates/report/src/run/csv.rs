@@ -75,7 +75,7 @@ pub(crate) fn lines(run: &Run, estimates: &Estimates) -> Vec<Vec<String>> {
 pub(crate) fn raw(level: &Level) -> String {
     match &level.value {
         Value::Bytes(bytes) => bytes.to_string(),
-        Value::Rate(rate) => rate.to_string(),
+        Value::Rate(rate) | Value::BitRate(rate) => rate.to_string(),
         other => other.to_string(),
     }
 }

@@ -12,6 +12,8 @@
 
 mod align;
 mod cipher;
+mod client_rate;
+mod clients;
 mod congestion;
 mod datagram;
 mod definition;

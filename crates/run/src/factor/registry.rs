@@ -57,6 +57,8 @@ factors! {
     Head = super::head::HeadFactor,
     Proxy = super::proxy::ProxyFactor,
     ProxyBuffer = super::proxy_buffer::ProxyBufferFactor,
+    Clients = super::clients::ClientsFactor,
+    ClientRate = super::client_rate::ClientRateFactor,
 }
 
 impl Factor {

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 use crate::nearest::unknown;
-use crate::units::{self, rate_text, size_text};
+use crate::units::{self, bit_rate_text, rate_text, size_text};
 use crate::{Result, UnknownName};
 
 /// The text of [`Value::Unset`]: the host's setting applies.
@@ -24,6 +24,8 @@ pub enum Value {
     Number(u64),
     /// Bytes per second.
     Rate(f64),
+    /// The same, shown in bits as rates of single connections are.
+    BitRate(f64),
 }
 
 impl Value {
@@ -70,6 +72,7 @@ impl fmt::Display for Value {
             Self::Bytes(bytes) => f.pad(&size_text(*bytes as u64)),
             Self::Number(number) => number.fmt(f),
             Self::Rate(rate) => f.pad(&rate_text(*rate)),
+            Self::BitRate(rate) => f.pad(&bit_rate_text(*rate)),
         }
     }
 }
