@@ -13,7 +13,7 @@ use rustix::io::{Errno, retry_on_intr};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, sockopt};
 
 use crate::clock::{monotonic_ns, sleep_until};
-use crate::sockopt::set_int;
+use crate::sockopt::{set_bytes, set_int};
 
 /// State of a connection, from `struct tcp_info`. Fields that the kernel did not return are 0; see
 /// [`known_bytes`](Self::known_bytes).
@@ -409,6 +409,27 @@ pub fn set_zerocopy(socket: impl AsFd, on: bool) -> io::Result<()> {
     set_int(socket, libc::SOL_SOCKET, libc::SO_ZEROCOPY, libc::c_int::from(on))
 }
 
+/// Sets the most payload bytes per second that TCP hands down (SO_MAX_PACING_RATE); `None` lifts
+/// that limit. Where the device's queueing discipline is not fq, a timer of the socket paces it.
+///
+/// # Errors
+/// Errors of setsockopt(2).
+///
+/// # References
+/// - [socket(7)]
+/// - [tc-fq(8)], which describes the option
+/// - `tcp_pacing_check` and `tcp_update_skb_after_send` in net/ipv4/tcp_output.c
+///
+/// [socket(7)]: https://man7.org/linux/man-pages/man7/socket.7.html
+/// [tc-fq(8)]: https://man7.org/linux/man-pages/man8/tc-fq.8.html
+#[doc(alias = "setsockopt")]
+#[doc(alias = "SO_MAX_PACING_RATE")]
+pub fn set_max_pacing_rate(socket: impl AsFd, bytes_per_s: Option<u64>) -> io::Result<()> {
+    let rate = libc::c_ulong::try_from(bytes_per_s.unwrap_or(u64::MAX)).unwrap_or(!0);
+    let value = rate.to_ne_bytes();
+    set_bytes(socket, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, &value)
+}
+
 /// Reads and clears the pending error of a socket with getsockopt(2), SO_ERROR.
 ///
 /// # Errors
@@ -652,14 +673,28 @@ impl Unconnected {
     ///
     /// [connect(2)]: https://man7.org/linux/man-pages/man2/connect.2.html
     pub fn connect(self, to: SocketAddr, at_most: Duration) -> io::Result<TcpStream> {
+        let socket = self.begin_connect(to)?;
+        wait_connected(&socket, at_most)?;
+        rustix::io::ioctl_fionbio(&socket, false)?;
+        Ok(socket)
+    }
+
+    /// Begins to connect with connect(2), on a socket that does not block (O_NONBLOCK). The
+    /// connection stands, or has failed, once it is writable ([`wait_connected`]).
+    ///
+    /// # Errors
+    /// ECONNREFUSED, ENETUNREACH and others of connect(2), where it knows at once.
+    ///
+    /// # References
+    /// [connect(2)], EINPROGRESS
+    ///
+    /// [connect(2)]: https://man7.org/linux/man-pages/man2/connect.2.html
+    pub fn begin_connect(self, to: SocketAddr) -> io::Result<TcpStream> {
         rustix::io::ioctl_fionbio(&self.socket, true)?;
         match rustix::net::connect(&self.socket, &to) {
-            Ok(()) => {}
-            Err(Errno::INPROGRESS | Errno::INTR) => wait_connected(&self.socket, at_most)?,
-            Err(error) => return Err(error.into()),
+            Ok(()) | Err(Errno::INPROGRESS | Errno::INTR) => Ok(TcpStream::from(self.socket)),
+            Err(error) => Err(error.into()),
         }
-        rustix::io::ioctl_fionbio(&self.socket, false)?;
-        Ok(TcpStream::from(self.socket))
     }
 }
 

@@ -20,4 +20,4 @@ mod testing;
 pub use proxy::{Forwarder, ProxySetup, open_forwarder};
 pub use recv::{Inspect, Receiver, RecvSetup, open_receiver, receive_memory_bytes, shows_bytes};
 pub use resident::{Resident, ResidentCopy};
-pub use send::{More, SendSetup, Sender, open_sender};
+pub use send::{ClientSender, More, SendSetup, Sender, open_client_sender, open_sender};

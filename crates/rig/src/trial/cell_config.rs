@@ -17,8 +17,8 @@ use crate::tls::{TlsKeying, TlsSecret};
 use zc_kernel::bpf::AckBurn;
 use zc_kernel::descriptors::{self, Room};
 use zc_run::{
-    Cell, Datagrams, Error, FixedParams, ProxyPath, RecvPath, Result, SendPath, SocketFacts,
-    Transfer, Unavailable,
+    Cell, Clients, Datagrams, Error, FixedParams, ProxyPath, RecvPath, Result, SendPath,
+    SocketFacts, Transfer, Unavailable,
 };
 
 /// Descriptors of a flow at most, with both ends on this machine: three for each socket (the path
@@ -28,6 +28,9 @@ const DESCRIPTORS_OF_A_FLOW: u64 = 14;
 /// Those of its proxy at most: three for each socket and one to listen, two of a pipe, one of a ring,
 /// four of a BPF program with its maps, one to meter its thread.
 const DESCRIPTORS_OF_A_PROXY: u64 = 15;
+
+/// Those of a client, with both ends on this machine.
+const DESCRIPTORS_OF_A_CLIENT: u64 = 2;
 
 /// Descriptors other than those of files and flows: namespaces, /proc, the soakers' meters, the
 /// saved run.
@@ -43,6 +46,8 @@ pub(super) struct CellConfig {
     pub(super) setup: SendSetup,
     /// What it sends, if not a stream.
     pub(super) datagrams: Option<Datagrams>,
+    /// The paced clients that it sends to, if not over flows.
+    pub(super) clients: Option<Clients>,
     /// The congestion control that its sockets are to use; `None`: whichever.
     pub(super) congestion: Option<String>,
     /// Burns the cell's cost in softirq context, if it has one.
@@ -73,9 +78,14 @@ impl CellConfig {
         let datagrams = fixed.datagrams(cell.transfer);
         setup.datagrams = datagrams.unwrap_or(setup.datagrams);
         let congestion = fixed.set_congestion().map(str::to_owned);
-        let limit = Limit::default();
-        let cell = cell.clone();
-        Ok(Self { cell, send, recv, fixed, setup, datagrams, congestion, burner: None, limit })
+        let (clients, limit, cell) = (fixed.clients(), Limit::default(), cell.clone());
+        let burner = None;
+        Ok(Self { cell, send, recv, fixed, setup, datagrams, clients, congestion, burner, limit })
+    }
+
+    /// Flows of a trial: all clients are in one.
+    pub(super) fn flows(&self) -> usize {
+        if self.clients.is_some() { 1 } else { self.fixed.flows }
     }
 
     /// The bursts at the cell's rate.
@@ -169,10 +179,12 @@ impl CellConfig {
     }
 
     fn make_room(&self) -> std::result::Result<(), TrialError> {
-        let flows = self.fixed.flows;
+        let flows = self.flows();
+        let of_clients = self.clients.map_or(0, |clients| clients.count as u64);
         let proxy = if self.has_proxy() { DESCRIPTORS_OF_A_PROXY } else { 0 };
         let needed = (flows as u64)
             .saturating_mul(DESCRIPTORS_OF_A_FLOW + proxy)
+            .saturating_add(of_clients * DESCRIPTORS_OF_A_CLIENT)
             .saturating_add(self.setup.files.files.len() as u64 + OTHER_DESCRIPTORS);
         let room = descriptors::raise_limit(needed)
             .map_err(|error| Error::os("raise the limit of open files", error))?;
@@ -180,7 +192,12 @@ impl CellConfig {
             Room::There => Ok(()),
             Room::No { hard } => Err(TrialError::CannotRun(
                 Unavailable::refused(format!(
-                    "{flows} flows need up to {needed} open files, and RLIMIT_NOFILE is {hard}"
+                    "{} need up to {needed} open files, and RLIMIT_NOFILE, raised as far as \
+                     allowed, is {hard}",
+                    match of_clients {
+                        0 => format!("{flows} flows"),
+                        clients => format!("{clients} clients"),
+                    }
                 ))
                 .remedy(format!("as root: ulimit -Hn {}", needed.next_power_of_two())),
             )),

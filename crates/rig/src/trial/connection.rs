@@ -1,8 +1,10 @@
-//! The socket of one side of a flow: a connection of TCP, or a connected socket of UDP.
+//! The socket of one side of a flow: a connection of TCP, a connected socket of UDP, or the
+//! connections of all clients.
 
 use std::io;
 use std::net::{Shutdown, SocketAddr, TcpStream, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
 
 use zc_kernel::udp;
 use zc_run::{Error, Result};
@@ -12,15 +14,31 @@ use zc_run::{Error, Result};
 pub(super) enum Connection {
     Stream(TcpStream),
     Datagrams(UdpSocket),
+    /// At least one.
+    Clients(Arc<[TcpStream]>),
 }
 
 impl Connection {
-    /// The connection, if it is a stream.
+    /// The connection, if it is one stream.
     pub(super) fn stream(&self) -> Option<&TcpStream> {
         match self {
             Self::Stream(stream) => Some(stream),
-            Self::Datagrams(_) => None,
+            Self::Datagrams(_) | Self::Clients(_) => None,
         }
+    }
+
+    /// All connections, if they are streams.
+    pub(super) fn streams(&self) -> &[TcpStream] {
+        match self {
+            Self::Stream(stream) => std::slice::from_ref(stream),
+            Self::Datagrams(_) => &[],
+            Self::Clients(streams) => streams,
+        }
+    }
+
+    /// Whether what is sent may be lost.
+    pub(super) fn may_lose(&self) -> bool {
+        matches!(self, Self::Datagrams(_))
     }
 
     /// Its own address.
@@ -28,6 +46,7 @@ impl Connection {
         match self {
             Self::Stream(stream) => stream.local_addr().ok(),
             Self::Datagrams(socket) => socket.local_addr().ok(),
+            Self::Clients(_) => None,
         }
     }
 
@@ -36,6 +55,7 @@ impl Connection {
         let duplicate = match self {
             Self::Stream(stream) => stream.try_clone().map(Self::Stream),
             Self::Datagrams(socket) => socket.try_clone().map(Self::Datagrams),
+            Self::Clients(streams) => Ok(Self::Clients(Arc::clone(streams))),
         };
         duplicate.map_err(|error| Error::os("duplicate a socket", error))
     }
@@ -48,6 +68,11 @@ impl Connection {
         match self {
             Self::Stream(stream) => stream.shutdown(Shutdown::Both),
             Self::Datagrams(socket) => udp::shut_down(socket),
+            Self::Clients(streams) => {
+                // All of them, also after one that has been reset.
+                let ended = streams.iter().map(|stream| stream.shutdown(Shutdown::Both));
+                ended.fold(Ok(()), io::Result::and)
+            }
         }
     }
 }
@@ -57,6 +82,7 @@ impl AsFd for Connection {
         match self {
             Self::Stream(stream) => stream.as_fd(),
             Self::Datagrams(socket) => socket.as_fd(),
+            Self::Clients(streams) => streams[0].as_fd(),
         }
     }
 }

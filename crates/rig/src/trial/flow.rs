@@ -35,31 +35,31 @@ const MOST_PATIENCE: Duration = Duration::from_secs(300);
 type EndOf<C> = std::result::Result<C, TrialError>;
 
 /// The receiver of the bytes.
-enum Sink {
+pub(super) enum Sink {
     /// A thread with a receive path.
     Thread(Worker<RecvCounts>),
-    /// The link `null`, which notes them.
-    Noted(NotedFlow),
+    /// The link `null`, which notes those of each connection.
+    Noted(Vec<NotedFlow>),
     /// A receiver on another machine.
     Remote,
 }
 
 /// A connected flow, both of whose paths are open.
 pub(super) struct Flow {
-    link: Arc<dyn Link>,
-    sender: Worker<SendCounts>,
-    sink: Sink,
+    pub(super) link: Arc<dyn Link>,
+    pub(super) sender: Worker<SendCounts>,
+    pub(super) sink: Sink,
     /// What is between the sender and the receiver's thread, if there is a proxy.
-    proxy: Option<Proxy>,
-    crc32: Arc<Published<u32>>,
-    used: Arc<Published<Option<Usage>>>,
-    begin: Outbox<u64>,
-    stop: Arc<AtomicBool>,
+    pub(super) proxy: Option<Proxy>,
+    pub(super) crc32: Arc<Published<u32>>,
+    pub(super) used: Arc<Published<Option<Usage>>>,
+    pub(super) begin: Outbox<u64>,
+    pub(super) stop: Arc<AtomicBool>,
     /// Its receiver leaves what has arrived.
-    given_up: Arc<AtomicBool>,
-    limit: Limit,
+    pub(super) given_up: Arc<AtomicBool>,
+    pub(super) limit: Limit,
     /// See [`SendConfig::is_decrypted`].
-    is_decrypted: bool,
+    pub(super) is_decrypted: bool,
 }
 
 impl Flow {
@@ -177,8 +177,8 @@ impl Flow {
                 )?;
                 Sink::Thread(receiver.into_worker(ready))
             }
-            (None, Some(flow)) => Sink::Noted(flow),
-            (None, None) => Sink::Remote,
+            (None, noted) if !noted.is_empty() => Sink::Noted(noted),
+            (None, _) => Sink::Remote,
         };
         let link = Arc::clone(link);
         Ok(Self {
@@ -217,7 +217,7 @@ impl Flow {
         let arrived = |bytes| RecvCounts { bytes, ..RecvCounts::default() };
         let (received, is_payload) = match &self.sink {
             Sink::Thread(side) => (side.counts.get(), self.is_decrypted),
-            Sink::Noted(flow) => (arrived(flow.counts().bytes), false),
+            Sink::Noted(flows) => (arrived(flows.iter().map(NotedFlow::bytes).sum()), false),
             // What the other machine's kernel has acknowledged has arrived there.
             Sink::Remote => (arrived(acknowledged(&self.sender.socket)), false),
         };
@@ -230,7 +230,7 @@ impl Flow {
     pub(super) fn noted(&self) -> Option<NotedCounts> {
         match &self.sink {
             Sink::Thread(_) | Sink::Remote => None,
-            Sink::Noted(flow) => Some(flow.counts()),
+            Sink::Noted(flows) => Some(flows.iter().map(NotedFlow::counts).sum()),
         }
     }
 
@@ -281,7 +281,7 @@ impl Flow {
     pub(super) fn has_ended(&self) -> bool {
         let receiver_has_ended = match &self.sink {
             Sink::Thread(side) => side.has_ended(),
-            Sink::Noted(flow) => flow.counts().reset,
+            Sink::Noted(flows) => flows.iter().any(|flow| flow.counts().reset),
             Sink::Remote => false,
         };
         let proxy_has_ended = self.proxy.as_ref().is_some_and(|proxy| proxy.side.has_ended());
@@ -330,9 +330,9 @@ impl Flow {
         };
         let receiver = match &self.sink {
             Sink::Thread(receiver) => receiver,
-            Sink::Noted(flow) => {
+            Sink::Noted(flows) => {
                 let sent = sent.and_then(|sent| sent)?;
-                let received = check_noted(sent, flow, &self.limit).map_err(TrialError::Broke)?;
+                let received = check_noted(sent, flows, &self.limit).map_err(TrialError::Broke)?;
                 self.release_port();
                 return Ok(Some((sent, received, 0)));
             }
@@ -375,7 +375,7 @@ impl Flow {
             }
         };
         let expected = self.counted_by_receiver(&sent);
-        let may_lose = self.socket().stream().is_none();
+        let may_lose = self.socket().may_lose();
         if received.bytes > expected || (received.bytes < expected && !may_lose) {
             return Err(TrialError::Broke(Error::failed(
                 "bytes-lost",
@@ -446,7 +446,9 @@ impl Flow {
     /// keep its port for a minute more (TIME_WAIT), and trials of a thousand flows would soon find
     /// none.
     pub(super) fn release_port(&self) {
-        let _ = zc_kernel::tcp::set_reset_on_close(&self.sender.socket);
+        for stream in self.sender.socket.streams() {
+            let _ = zc_kernel::tcp::set_reset_on_close(stream);
+        }
         self.proxy.iter().for_each(Proxy::release_port);
     }
 }
@@ -521,10 +523,12 @@ impl Drop for Flow {
     }
 }
 
-/// Compares what was sent with what the ACK generator noted and acknowledged, after the end of the
+/// Compares what was sent with what the ACK generator noted and acknowledged, after the end of each
 /// connection has reached it.
-fn check_noted(sent: SendCounts, flow: &NotedFlow, limit: &Limit) -> Result<RecvCounts> {
-    let noted = flow.wait_for_end(limit.within(PATIENCE));
+fn check_noted(sent: SendCounts, flows: &[NotedFlow], limit: &Limit) -> Result<RecvCounts> {
+    let until = Instant::now() + limit.within(PATIENCE);
+    let end = |flow: &NotedFlow| flow.wait_for_end(until.saturating_duration_since(Instant::now()));
+    let noted: NotedCounts = flows.iter().map(end).sum();
     limit.check()?;
     let wire_bytes = sent.bytes + sent.framing_bytes;
     if noted.bytes == wire_bytes
@@ -636,6 +640,7 @@ mod tests {
             sends_nothing: false,
             keying: None,
             is_decrypted: false,
+            clients: None,
         };
         Flow::open(0, &config, links.base(), send_config, None)
     }

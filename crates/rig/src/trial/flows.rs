@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::cell_config::CellConfig;
+use super::clients;
 use super::flow::Flow;
 use super::links::Links;
 use super::remote_side::{RemoteSide, SentFlow};
@@ -62,6 +63,9 @@ fn connect_flows(
     targets: &[Target],
 ) -> std::result::Result<Vec<Flow>, TrialError> {
     let link = links.for_levels(&config.cell.levels).map_err(TrialError::CannotRun)?;
+    if let Some(all) = send_config.clients {
+        return Ok(vec![clients::open(all, config, link, send_config)?]);
+    }
     (0..flows)
         .map(|index| Flow::open(index, config, link, send_config, targets.get(index).cloned()))
         .collect()
@@ -90,7 +94,7 @@ pub(super) fn finish_flows(
             }
         };
         sent_bytes.push(sent.bytes);
-        if flow.socket().stream().is_none() {
+        if flow.socket().may_lose() {
             *ended.lost_bytes.get_or_insert_default() += sent.bytes.saturating_sub(received.bytes);
         }
         ended.sent.add(&sent);

@@ -10,6 +10,7 @@ mod bench;
 mod burning;
 mod bursts;
 mod cell_config;
+mod clients;
 mod connection;
 mod counting;
 mod datagrams;

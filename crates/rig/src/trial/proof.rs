@@ -14,7 +14,7 @@ use super::sending::SendConfig;
 use super::worker::TrialError;
 use crate::{path, workload};
 use zc_kernel::clock::monotonic_ns;
-use zc_run::{Cell, Error, FixedParams, Probe, RecvPath, Result, Transfer, Unavailable};
+use zc_run::{Cell, Clients, Error, FixedParams, Probe, RecvPath, Result, Transfer, Unavailable};
 
 /// Enough for two rounds of the generated set; of larger sets the first part is proven.
 const PROOF_BYTES: u64 = 48 << 20;
@@ -26,6 +26,9 @@ const FIRST_BYTES: u64 = 16 << 10;
 /// fewer than [`WORTH_IT`] times as many bytes a proof is not repeated.
 const AT_ONCE: u64 = 32;
 const WORTH_IT: u64 = 2;
+
+/// Clients to each of which a proof sends all of its bytes.
+const MOST_CLIENTS: usize = 8;
 
 /// Fewer bytes are proven with small messages: a path that takes 20 us for each is to be proven
 /// within a second.
@@ -116,6 +119,10 @@ impl Rig {
             sends_nothing: false,
             keying: None,
             is_decrypted: false,
+            clients: config.clients.map(|clients| Clients {
+                count: clients.count.min(MOST_CLIENTS),
+                rate_bytes_per_s: f64::INFINITY,
+            }),
         }
     }
 
@@ -130,15 +137,18 @@ impl Rig {
         bytes: u64,
     ) -> std::result::Result<u32, TrialError> {
         let send_config = self.proving(config, bytes);
+        let each = send_config.clients.map_or(1, |clients| clients.count as u64);
         let Ended { sent, crc32, .. } = self.send_one(config, send_config)?;
         let expected = self.expected_crc32(bytes, &config.fixed)?;
-        if sent.bytes != bytes || crc32 != expected {
+        if sent.bytes != bytes * each || crc32 != expected {
             return Err(TrialError::Broke(Error::failed(
                 "wrong-bytes",
                 format!(
-                    "\"{}\" sent other bytes than the files hold: {} of {bytes} bytes, checksum \
+                    "\"{}\" sent other bytes than the files hold: {} of {} bytes, checksum \
                  {crc32:08x} instead of {expected:08x}",
-                    cell.label, sent.bytes
+                    cell.label,
+                    sent.bytes,
+                    bytes * each
                 ),
             )));
         }

@@ -8,6 +8,7 @@ use super::bench::Bench;
 use super::burning::SoftirqBurner;
 use super::bursts::Bursts;
 use super::cell_config::CellConfig;
+use super::clients;
 use super::datagrams;
 use super::flow::Flow;
 use super::flows::{Ended, finish_flows, open_flows, why_ended};
@@ -370,8 +371,8 @@ impl Rig {
         }
     }
 
-    /// Runs a cell once without a rate limit, and returns its speed in bytes per second. The
-    /// soakers must be paused.
+    /// Runs a cell once without a rate limit, and returns its speed in bytes per second. Clients are
+    /// paced all the same: theirs is the rate that they reach. The soakers must be paused.
     ///
     /// # Errors
     /// Same as [`run`](Self::run).
@@ -412,16 +413,18 @@ impl Rig {
         let began = Instant::now();
         let config = self.config(cell)?;
         let bursts = if kind == TrialKind::TopSpeed { config.unpaced() } else { config.paced() };
-        let count = config.fixed.flows;
+        let flows = config.flows();
+        let count = clients::weight(flows, config.clients);
         self.ended_flows = count;
-        let warmup_ns = self.timing.warmup_ns.max(2 * apart_ns(count));
+        let timing = clients::at_least(self.timing, config.clients);
+        let warmup_ns = timing.warmup_ns.max(2 * apart_ns(count));
         let more_ns = UNSOAKED_NS_PER_FLOW * count.saturating_sub(1) as u64;
         let by_idle_clock = self.idle_clock.is_some()
             && matches!(kind, TrialKind::UnsoakedControl | TrialKind::UnsoakedPaced);
         let window_ns = match kind.is_soaked() {
-            true => self.timing.window_ns,
-            false if by_idle_clock => IDLE_CLOCK_TIMES * self.timing.unsoaked_ns + more_ns,
-            false => self.timing.unsoaked_ns + more_ns,
+            true => timing.window_ns,
+            false if by_idle_clock => IDLE_CLOCK_TIMES * timing.unsoaked_ns + more_ns,
+            false => timing.unsoaked_ns + more_ns,
         };
         let edges_from = |begin_ns| bursts.edges(begin_ns, warmup_ns, window_ns);
         if kind != TrialKind::TopSpeed {
@@ -441,15 +444,17 @@ impl Rig {
             sends_nothing: kind.sends_nothing(),
             keying: None,
             is_decrypted: false,
+            clients: config.clients,
         };
         for far_end in self.links.all().filter_map(|link| link.far_end()) {
             far_end.count_fragments(!kind.is_soaked());
         }
-        let flows = self.open_flows(&config, count, send_config)?;
+        let flows = self.open_flows(&config, flows, send_config)?;
         let threads = Threads::from_flows(&flows);
         // Late enough for every thread to receive it in time.
         let begin_ns = monotonic_ns() + 500_000 + 20_000 * count.saturating_sub(1) as u64;
         let window = Window {
+            count,
             begin_ns,
             edges_ns: edges_from(begin_ns),
             bursts,
@@ -463,7 +468,8 @@ impl Rig {
         self.until_closed = began.elapsed();
         // Without pacing every buffer on the way is full. Over a slow link that is seconds of
         // traffic, which nothing is learnt from.
-        let drain_at_most = (kind == TrialKind::TopSpeed).then_some(DRAIN_AT_MOST);
+        let is_unpaced = kind == TrialKind::TopSpeed && config.clients.is_none();
+        let drain_at_most = is_unpaced.then_some(DRAIN_AT_MOST);
         let ended = self.finish_flows(flows, begin_ns, drain_at_most)?;
         Ok(Trial {
             cell: cell.label.clone(),
@@ -503,7 +509,7 @@ impl Rig {
             remote.open_window(opens_ns.saturating_sub(monotonic_ns()), closes_ns - opens_ns)?;
         }
         let mut opened = Reading::default();
-        let slept = self.limit.sleep_until(opens_ns - apart_ns(flows.len()));
+        let slept = self.limit.sleep_until(opens_ns - apart_ns(window.count));
         slept.inspect_err(|_| stop_all(&flows))?;
         // By now io_uring has made its workers.
         let threads = match threads.and_then(|mut threads| threads.add_workers().map(|()| threads))
@@ -517,7 +523,7 @@ impl Rig {
             Some(_) => opens_ns, // its window opens at the time it was sent
             None => bursts.not_before(monotonic_ns(), opens_ns),
         };
-        let opened_ns = self.edge_of(window, opens_ns, flows.len(), |soakers, idle_ns| {
+        let opened_ns = self.edge_of(window, opens_ns, window.count, |soakers, idle_ns| {
             opened.idle_ns = idle_ns;
             threads.read_cpu(&mut opened);
             flow_counts(&flows, &mut opened);
@@ -529,7 +535,7 @@ impl Rig {
         // another machine: /proc can take longer to read than a window lasts.
         let closes_ns = opened_ns + length_ns;
         let mut closed = Reading::default();
-        let closed_ns = self.edge_of(window, closes_ns, flows.len(), |soakers, idle_ns| {
+        let closed_ns = self.edge_of(window, closes_ns, window.count, |soakers, idle_ns| {
             closed.idle_ns = idle_ns;
             closed.soak = soakers.soaked();
             closed.burned_ns = window.burner.map(AckBurn::burned_ns);
@@ -630,6 +636,8 @@ fn priority(kind: TrialKind, fixed: &FixedParams) -> Priority {
 
 /// When the flows of a trial begin, and the window over them.
 struct Window<'a> {
+    /// Flows, or as many as the work at its edges is worth.
+    count: usize,
     begin_ns: u64,
     edges_ns: (u64, u64),
     bursts: Bursts,

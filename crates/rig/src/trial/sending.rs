@@ -23,7 +23,7 @@ use crate::path::{self, SendSetup};
 use crate::tls::TlsKeying;
 use crate::workload::Pacer;
 use zc_kernel::tcp::Unconnected;
-use zc_run::{Error, FixedParams, Result, SendCounts, Usage};
+use zc_run::{Clients, Error, FixedParams, Result, SendCounts, Usage};
 
 /// Configuration of a flow's sender.
 #[derive(Debug, Clone, Copy)]
@@ -48,6 +48,9 @@ pub(super) struct SendConfig {
     pub(super) keying: Option<TlsKeying>,
     /// The receiver decrypts them: what it counts is payload. Otherwise it counts records.
     pub(super) is_decrypted: bool,
+    /// The clients that are sent to, if that is what a flow is. At an infinite rate they are not
+    /// paced.
+    pub(super) clients: Option<Clients>,
 }
 
 impl SendConfig {
@@ -100,7 +103,8 @@ impl Target {
 /// A sender that is ready, and its flow on the link `null` where that takes the bytes.
 pub(super) struct SenderReady {
     pub(super) ready: Ready,
-    pub(super) noted: Option<NotedFlow>,
+    /// One for each connection; none where the link does not note them.
+    pub(super) noted: Vec<NotedFlow>,
 }
 
 /// Input of a sender thread.
@@ -140,7 +144,7 @@ pub(super) fn send(
     let mut sender =
         path::open_sender(config.send, &socket, &keyed).map_err(TrialError::CannotRun)?;
     let at_work = Ready { tid: zc_kernel::sched::gettid(), socket: socket.duplicate()? };
-    let _ = ready.send(SenderReady { ready: at_work, noted });
+    let _ = ready.send(SenderReady { ready: at_work, noted: noted.into_iter().collect() });
     // All flows wait for their answers together: a thousand round trips would take long.
     socket.stream().map_or(Ok(()), |stream| await_answer(stream, to))?;
     // Opening a path may take longer than a real-time thread may work at a time.
@@ -210,7 +214,7 @@ pub(super) fn send(
         Connection::Stream(stream) if !to.stays_open => stream
             .shutdown(Shutdown::Write)
             .map_err(|error| Error::os("close a flow for sending", error))?,
-        Connection::Stream(_) => {}
+        Connection::Stream(_) | Connection::Clients(_) => {}
         Connection::Datagrams(socket) => {
             receiver.map_or(Ok(()), |receiver| datagrams::end(socket, receiver))?;
         }

@@ -131,8 +131,8 @@ pub(super) fn add_noted(flows: &[Flow], into: &mut LinkCounters) {
 /// TCP_INFO of the sending sockets, summed; `None` when the kernel did not answer for one of them.
 pub(super) fn tcp_reading(flows: &[Flow]) -> Option<TcpReading> {
     let mut sum = TcpReading { at_ns: zc_kernel::clock::monotonic_ns(), ..TcpReading::default() };
-    for (index, flow) in flows.iter().enumerate() {
-        let info = zc_kernel::tcp::info(flow.socket()).ok()?;
+    for (index, socket) in flows.iter().flat_map(|flow| flow.socket().streams()).enumerate() {
+        let info = zc_kernel::tcp::info(socket).ok()?;
         sum.bytes_sent += info.bytes_sent;
         sum.bytes_acked += info.bytes_acked;
         sum.bytes_retrans += info.bytes_retrans;

@@ -220,6 +220,17 @@ impl NotedFlow {
         }
     }
 
+    /// Payload bytes noted so far, in order: the first of [`counts`](Self::counts), where those of
+    /// ten thousand flows are to be read in one moment.
+    pub fn bytes(&self) -> u64 {
+        let cell = self.egress.cell(self.port);
+        match &self.kind {
+            Noting::Stream { before, .. } if cell.connections() == *before => 0,
+            Noting::Stream { .. } => cell.bytes(),
+            Noting::Datagrams { before } => cell.bytes().wrapping_sub(before.bytes),
+        }
+    }
+
     /// Lets the next `answers` of the far end get lost, as they do when a queue is full: for tests
     /// of what then happens.
     pub fn lose(&self, answers: u32) {
@@ -262,6 +273,20 @@ fn noted_in(cell: &Cell) -> NotedCounts {
 }
 
 impl NotedCounts {
+    /// Those of two flows together.
+    fn and(mut self, other: &Self) -> Self {
+        self.bytes += other.bytes;
+        self.packets += other.packets;
+        self.acked_bytes += other.acked_bytes;
+        self.again_bytes += other.again_bytes;
+        self.gaps += other.gaps;
+        self.repeats += other.repeats;
+        self.counted.add(&other.counted);
+        self.ended &= other.ended;
+        self.reset |= other.reset;
+        self
+    }
+
     /// Those of datagrams, which arrive in the moment in which they are noted.
     fn since(&self, before: &Self) -> Self {
         let bytes = self.bytes.wrapping_sub(before.bytes);
@@ -277,6 +302,13 @@ impl NotedCounts {
             ended: true,
             ..Self::default()
         }
+    }
+}
+
+impl std::iter::Sum for NotedCounts {
+    /// Of several flows: they have ended when each has, and one that was reset tells of all.
+    fn sum<I: Iterator<Item = Self>>(flows: I) -> Self {
+        flows.reduce(|sum, flow| sum.and(&flow)).unwrap_or_default()
     }
 }
 

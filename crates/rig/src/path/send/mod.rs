@@ -1,5 +1,6 @@
 //! The send paths, one to a file, and the table of them.
 
+mod clients;
 mod datagrams;
 mod definition;
 mod ktls;
@@ -35,6 +36,7 @@ use crate::path::socket_kind;
 use definition::Definition;
 use zc_run::{SendPath, Unavailable};
 
+pub use clients::{ClientSender, open_client_sender};
 pub use sender::Sender;
 pub use setup::{More, SendSetup};
 

@@ -37,7 +37,7 @@ impl Sendfile {
 
 /// Sends one byte to /dev/null: the system call may be forbidden, and not every file system
 /// supports splicing.
-fn probe(files: &FileSet) -> std::result::Result<(), Unavailable> {
+pub(super) fn probe(files: &FileSet) -> std::result::Result<(), Unavailable> {
     let null = OpenOptions::new()
         .write(true)
         .open("/dev/null")

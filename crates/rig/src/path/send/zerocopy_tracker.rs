@@ -201,6 +201,6 @@ impl ZeroCopyTracker {
     }
 }
 
-fn is_out_of_room(error: &io::Error) -> bool {
+pub(super) fn is_out_of_room(error: &io::Error) -> bool {
     matches!(error.raw_os_error().map(Errno::from_raw_os_error), Some(Errno::NOBUFS | Errno::NOMEM))
 }

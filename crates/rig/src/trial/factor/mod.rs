@@ -7,6 +7,7 @@
 //! (`trial::links`).
 
 mod align;
+mod clients;
 mod congestion;
 mod effect;
 mod gso_max;
@@ -23,7 +24,7 @@ pub(super) use effect::Effect;
 pub(super) use tcp_options::{option_of_streams, set_tcp_options};
 
 /// All effects; a trial calls a hook of each in this order.
-pub(super) const EFFECTS: [&dyn Effect; 10] = [
+pub(super) const EFFECTS: [&dyn Effect; 11] = [
     &placement::Placement,
     &message::Message,
     &sockbuf::Sockbuf,
@@ -34,4 +35,5 @@ pub(super) const EFFECTS: [&dyn Effect; 10] = [
     &head::Head,
     &congestion::Congestion,
     &proxy::Proxy,
+    &clients::Clients,
 ];

@@ -1,0 +1,118 @@
+//! `msg-zerocopy`: send(2) with MSG_ZEROCOPY from the resident copy of the file set. Completions
+//! wake the program (EPOLLERR), and are read then.
+
+use std::os::fd::BorrowedFd;
+use std::sync::Arc;
+
+use super::super::setup::SendSetup;
+use super::super::socket_writer::broken;
+use super::super::zerocopy_tracker::is_out_of_room;
+use super::{ClientSender, Offered, broken_client, would_block};
+use crate::path::resident::ResidentCopy;
+use crate::workload::Piece;
+use zc_kernel::errqueue::{next_completion, send_zerocopy};
+use zc_kernel::tcp;
+use zc_run::{Error, Result, SendCounts, Unavailable};
+
+pub(super) struct MsgZerocopy {
+    resident: Arc<ResidentCopy>,
+    buffer_bytes: usize,
+    sends: Vec<Sends>,
+    outstanding: u64,
+    counts: SendCounts,
+}
+
+/// The sends to a client.
+#[derive(Clone, Copy, Default)]
+struct Sends {
+    /// SO_ZEROCOPY is set.
+    prepared: bool,
+    outstanding: u64,
+    /// The kernel refused the last one, for lack of room (ENOBUFS).
+    refused: bool,
+}
+
+impl MsgZerocopy {
+    pub(super) fn open(
+        setup: &SendSetup,
+        clients: usize,
+    ) -> std::result::Result<Self, Unavailable> {
+        Ok(Self {
+            resident: Arc::clone(setup.resident.copy_of(&setup.files, setup.pages)?),
+            buffer_bytes: setup.buffer_bytes.max(1),
+            sends: vec![Sends::default(); clients],
+            outstanding: 0,
+            counts: SendCounts::default(),
+        })
+    }
+}
+
+impl ClientSender for MsgZerocopy {
+    fn offer(&mut self, client: usize, socket: BorrowedFd<'_>, piece: Piece) -> Result<Offered> {
+        let sends = &mut self.sends[client];
+        if !sends.prepared {
+            tcp::set_zerocopy(socket, true).map_err(|error| Error::os("set SO_ZEROCOPY", error))?;
+            sends.prepared = true;
+        }
+        let start = self.resident.offset(piece);
+        let len = piece.len.min(self.buffer_bytes);
+        self.counts.calls += 1;
+        sends.refused = false;
+        match send_zerocopy(socket, self.resident.pages(), start..start + len, false) {
+            Ok(taken) => {
+                sends.outstanding += 1;
+                self.outstanding += 1;
+                self.counts.bytes += taken as u64;
+                self.counts.short += u64::from(taken < len);
+                Ok(Offered::of(taken, len))
+            }
+            Err(error) if would_block(&error) => Ok(Offered::FULL),
+            Err(error) if is_out_of_room(&error) => {
+                self.counts.enobufs += 1;
+                if sends.outstanding == 0 {
+                    return Err(Error::failed(
+                        "zero-copy-memory-limit",
+                        "the kernel allows no more memory for zero-copy sends to so many clients \
+                         (ENOBUFS)",
+                    )
+                    .help("fewer --clients, or as root; `ulimit -l` raises RLIMIT_MEMLOCK"));
+                }
+                // A completion makes room, and wakes the program.
+                sends.refused = true;
+                Ok(Offered::FULL)
+            }
+            Err(error) => Err(broken("MSG_ZEROCOPY", error)),
+        }
+    }
+
+    fn look(&mut self, client: usize, socket: BorrowedFd<'_>) -> Result<bool> {
+        let sends = &mut self.sends[client];
+        let mut found = false;
+        loop {
+            self.counts.calls += 1;
+            let next = next_completion(socket)
+                .map_err(|error| Error::os("read completions with recvmsg(2)", error))?;
+            let Some(completion) = next else { break };
+            found = true;
+            let done = completion.sends().min(sends.outstanding);
+            sends.outstanding -= done;
+            self.outstanding -= done;
+            self.counts.completions += done;
+            if completion.copied {
+                self.counts.copied += done;
+            }
+        }
+        if !found {
+            broken_client(socket, "MSG_ZEROCOPY")?;
+        }
+        Ok(found && sends.refused)
+    }
+
+    fn outstanding(&self) -> u64 {
+        self.outstanding
+    }
+
+    fn counts(&self) -> SendCounts {
+        self.counts
+    }
+}

@@ -1,0 +1,54 @@
+//! `sendfile`: no buffer for a client; the kernel remembers nothing but its socket.
+
+use std::os::fd::BorrowedFd;
+use std::sync::Arc;
+
+use super::super::sendfile::probe;
+use super::super::setup::SendSetup;
+use super::super::socket_writer::broken_with_file;
+use super::{ClientSender, Offered, broken_client, would_block};
+use crate::workload::{FileSet, Piece};
+use zc_run::{Result, SendCounts, Unavailable};
+
+pub(super) struct Sendfile {
+    files: Arc<FileSet>,
+    call_bytes: usize,
+    counts: SendCounts,
+}
+
+impl Sendfile {
+    pub(super) fn open(setup: &SendSetup) -> std::result::Result<Self, Unavailable> {
+        probe(&setup.files)?;
+        Ok(Self {
+            files: Arc::clone(&setup.files),
+            call_bytes: setup.call_bytes.unwrap_or(usize::MAX).max(1),
+            counts: SendCounts::default(),
+        })
+    }
+}
+
+impl ClientSender for Sendfile {
+    fn offer(&mut self, _client: usize, socket: BorrowedFd<'_>, piece: Piece) -> Result<Offered> {
+        let source = &self.files.files[piece.file];
+        let len = piece.len.min(self.call_bytes);
+        self.counts.calls += 1;
+        match zc_kernel::splice::sendfile(socket, &source.file, &mut { piece.offset }, len) {
+            Ok(0) => Err(source.became_shorter()),
+            Ok(taken) => {
+                self.counts.bytes += taken as u64;
+                self.counts.short += u64::from(taken < len);
+                Ok(Offered::of(taken, len))
+            }
+            Err(error) if would_block(&error) => Ok(Offered::FULL),
+            Err(error) => Err(broken_with_file("sendfile(2)", source, error)),
+        }
+    }
+
+    fn look(&mut self, _client: usize, socket: BorrowedFd<'_>) -> Result<bool> {
+        broken_client(socket, "sendfile(2)").map(|()| false)
+    }
+
+    fn counts(&self) -> SendCounts {
+        self.counts
+    }
+}

@@ -1,0 +1,117 @@
+//! The far end of all clients: one thread, which reads what there is when there is some.
+
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Sender as Outbox;
+
+use super::super::connection::Connection;
+use super::super::counting::Counting;
+use super::super::receiving::RecvConfig;
+use super::super::worker::{GLANCE, Published, Ready, TrialError};
+use super::poller::{EventFlags, Poller};
+use zc_kernel::pages::Pages;
+use zc_kernel::tcp;
+use zc_run::{Error, RecvCounts, RecvPath, Result, Unavailable};
+
+/// The far ends of the clients.
+struct FarEnds {
+    sockets: Arc<[TcpStream]>,
+    poller: Poller,
+    buffer: Pages,
+    drops: bool,
+    counts: RecvCounts,
+    /// In proofs, the checksums of what each has received.
+    checksums: Vec<crc32fast::Hasher>,
+    open: usize,
+}
+
+/// Receives on all `sockets` until the end of each, and publishes counts, and in proofs the
+/// checksum of what each of them received.
+pub(super) fn receive(
+    sockets: Vec<TcpStream>,
+    how: &RecvConfig,
+    ready: &Outbox<Ready>,
+    counts: &Counting<RecvCounts>,
+    crc32: &Published<u32>,
+    given_up: &AtomicBool,
+) -> std::result::Result<(), TrialError> {
+    let mut far_ends = FarEnds::open(sockets, how)?;
+    let socket = Connection::Clients(Arc::clone(&far_ends.sockets));
+    let _ = ready.send(Ready { tid: zc_kernel::sched::gettid(), socket });
+    while far_ends.open > 0 && !given_up.load(Ordering::Relaxed) {
+        far_ends.turn(counts)?;
+    }
+    counts.set(far_ends.counts);
+    crc32.set(far_ends.checksum()?);
+    Ok(())
+}
+
+impl FarEnds {
+    fn open(sockets: Vec<TcpStream>, how: &RecvConfig) -> std::result::Result<Self, TrialError> {
+        let bytes = how.buffer_bytes;
+        let mut buffer = Pages::new(bytes).map_err(|error| {
+            let no = format!("cannot allocate a buffer of {bytes} bytes: {error}");
+            TrialError::CannotRun(Unavailable::failed(no))
+        })?;
+        buffer.as_mut_slice().fill(0);
+        let poller = Poller::new()?;
+        for (client, socket) in sockets.iter().enumerate() {
+            poller.add(client, socket, EventFlags::IN)?;
+        }
+        let checksums = if how.checksum { sockets.len() } else { 0 };
+        Ok(Self {
+            open: sockets.len(),
+            sockets: sockets.into(),
+            poller,
+            buffer,
+            drops: how.path == RecvPath::RecvTrunc,
+            counts: RecvCounts::default(),
+            checksums: vec![crc32fast::Hasher::new(); checksums],
+        })
+    }
+
+    /// Waits until there is something, and reads once from each that has some.
+    fn turn(&mut self, counts: &Counting<RecvCounts>) -> Result<()> {
+        let buffer = self.buffer.as_mut_slice();
+        let mut ended = Vec::new();
+        for (client, _) in self.poller.wait(GLANCE)? {
+            let socket = &self.sockets[client];
+            self.counts.calls += 1;
+            let received = match self.drops {
+                true => tcp::recv_discard(socket, buffer.len()),
+                false => tcp::recv(socket, buffer),
+            };
+            match received {
+                Ok(0) => ended.push(client),
+                Ok(received) => {
+                    self.counts.bytes += received as u64;
+                    if let Some(checksum) = self.checksums.get_mut(client) {
+                        checksum.update(&buffer[..received]);
+                    }
+                    counts.set(self.counts);
+                }
+                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
+                Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => {
+                    return Err(Error::failed("sender-reset", "the sender reset a connection"));
+                }
+                Err(error) => return Err(Error::os("receive with recv(2)", error)),
+            }
+        }
+        for client in ended {
+            self.poller.remove(&self.sockets[client])?;
+            self.open -= 1;
+        }
+        Ok(())
+    }
+
+    /// CRC-32 of what every client received, in proofs, in which all are sent the same.
+    fn checksum(self) -> Result<u32> {
+        let mut checksums = self.checksums.into_iter().map(crc32fast::Hasher::finalize);
+        let first = checksums.next().unwrap_or_default();
+        if checksums.all(|checksum| checksum == first) {
+            return Ok(first);
+        }
+        Err(Error::failed("wrong-bytes", "two clients received other bytes than one another"))
+    }
+}
