@@ -29,6 +29,7 @@ pub(super) fn add(
     let cost_s_per_mb = ends * 1e6 / bytes_per_s;
     // It burns for acknowledgements, and datagrams have none.
     let can_burn = rig.can_burn_in_softirqs() && !first.transfer.is_of_datagrams();
+    let can_burn = can_burn && rig.fixed().at(&first.levels).clients().is_none();
     let in_softirqs = if can_burn { SHARE / 2.0 } else { 0.0 };
     let by_sender = SHARE - in_softirqs;
     let positive = Cell {

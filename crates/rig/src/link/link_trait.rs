@@ -45,6 +45,11 @@ pub trait Link: Send + Sync {
         None
     }
 
+    /// Gives connections that the sender begins from here on the link's wide initial congestion
+    /// window, as it was brought up with, or the kernel's. Does nothing where the link has none of
+    /// its own. Best effort: a window that stays wide shows in the packets.
+    fn use_wide_window(&self, _wide: bool) {}
+
     /// The ACK generator of the link `null`; `None` where a receive path of zc's receives.
     fn far_end(&self) -> Option<&AckGenerator> {
         None

@@ -77,6 +77,9 @@ impl Card {
 /// (docs/method.md).
 const INITIAL_WINDOW_PACKETS: u32 = 3000;
 
+/// The kernel's own (TCP_INIT_CWND, include/net/tcp.h; RFC 6928).
+const KERNEL_S_WINDOW_PACKETS: u32 = 10;
+
 pub(super) struct Veth {
     facts: LinkFacts,
     warnings: Vec<Warning>,
@@ -523,6 +526,16 @@ impl Link for Veth {
 
     fn counters(&self) -> Result<LinkCounters> {
         read_counters(&self.devices, SENDER, self.index)
+    }
+
+    fn use_wide_window(&self, wide: bool) {
+        let Some(packets) = self.facts.initial_window_packets else { return };
+        let packets = if wide { packets } else { KERNEL_S_WINDOW_PACKETS };
+        let Addresses { sender, prefix_bits, .. } = self.addresses;
+        let card = self.devices.find(&self.facts.device);
+        let _ = card.and_then(|card| {
+            self.devices.set_initial_window(card.index, sender, prefix_bits, packets)
+        });
     }
 
     fn namespaces(&self) -> Option<[BorrowedFd<'_>; 2]> {

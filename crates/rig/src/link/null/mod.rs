@@ -212,6 +212,10 @@ impl Link for Null {
         self.veth.counters()
     }
 
+    fn use_wide_window(&self, wide: bool) {
+        self.veth.use_wide_window(wide);
+    }
+
     fn namespaces(&self) -> Option<[BorrowedFd<'_>; 2]> {
         self.veth.namespaces()
     }

@@ -3,10 +3,10 @@
 //! so nothing in this process sleeps between bursts.
 
 mod accepting;
+mod access_line;
 mod connecting;
 mod poller;
 mod receiving;
-mod rtt_log;
 mod sending;
 mod timing;
 

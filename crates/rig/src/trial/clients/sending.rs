@@ -15,9 +15,9 @@ use super::super::sending::{SenderReady, Sending};
 use super::super::usage::UsedSince;
 use super::super::worker::{GLANCE, PATIENCE, Published, Ready, TrialError, pin_to};
 use super::accepting::Ports;
+use super::access_line::AccessLine;
 use super::connecting::connect;
 use super::poller::{EventFlags, Poller};
-use super::rtt_log::SmallPackets;
 use super::timing;
 use crate::meter::Burner;
 use crate::path::{self, ClientSender};
@@ -97,7 +97,7 @@ pub(super) fn send(
     let &Sending { config, link, send_config, to, .. } = what;
     pin_to(&config.sender_cpus())?;
     link.enter_sender()?;
-    let _small = SmallPackets::on(link);
+    let _as_clients_have_it = AccessLine::on(link);
     let sender = path::open_client_sender(config.send, &config.setup, clients.count)
         .map_err(TrialError::CannotRun)?;
     let generator = send_config.ack_generator(link);
