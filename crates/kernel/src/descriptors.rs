@@ -11,13 +11,13 @@ pub enum Room {
     There,
     /// They cannot.
     No {
-        /// The hard limit, which only root can raise.
+        /// The hard limit, which this user may not raise.
         hard: u64,
     },
 }
 
-/// Ensures that `needed` descriptors can be open at a time, by raising the soft limit to the hard
-/// one if that helps.
+/// Ensures that `needed` descriptors can be open at a time: raises the soft limit to the hard one if
+/// that helps, and otherwise both, where this user may.
 ///
 /// # Errors
 /// The kernel refused, although the hard limit is high enough.
@@ -33,7 +33,11 @@ pub fn raise_limit(needed: u64) -> io::Result<Room> {
                 .map(|()| Room::There)
                 .map_err(io::Error::from)
         }
-        Raised::Beyond(hard) => Ok(Room::No { hard }),
+        Raised::Beyond(hard) => {
+            // With CAP_SYS_RESOURCE, up to fs.nr_open.
+            let both = Rlimit { current: Some(needed), maximum: Some(needed) };
+            Ok(setrlimit(Resource::Nofile, both).map_or(Room::No { hard }, |()| Room::There))
+        }
     }
 }
 

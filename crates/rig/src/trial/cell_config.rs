@@ -29,9 +29,6 @@ const DESCRIPTORS_OF_A_FLOW: u64 = 14;
 /// four of a BPF program with its maps, one to meter its thread.
 const DESCRIPTORS_OF_A_PROXY: u64 = 15;
 
-/// Those of a client, with both ends on this machine.
-const DESCRIPTORS_OF_A_CLIENT: u64 = 2;
-
 /// Descriptors other than those of files and flows: namespaces, /proc, the soakers' meters, the
 /// saved run.
 const OTHER_DESCRIPTORS: u64 = 60;
@@ -150,7 +147,8 @@ impl CellConfig {
             return Err(TrialError::CannotRun(no));
         }
         let no = EFFECTS.iter().find_map(|effect| effect.refuse(&self.cell, &self.fixed, kind));
-        no.map_or_else(|| self.make_room(), |no| Err(TrialError::CannotRun(no)))
+        let ends = if link.far_end().is_some() { 1 } else { 2 };
+        no.map_or_else(|| self.make_room(ends), |no| Err(TrialError::CannotRun(no)))
     }
 
     /// Checks that what encrypts and what decrypts go together. A receiver that drops its bytes may
@@ -178,13 +176,14 @@ impl CellConfig {
             .map_err(TrialError::CannotRun)
     }
 
-    fn make_room(&self) -> std::result::Result<(), TrialError> {
+    /// `ends` of each client have a socket on this machine.
+    fn make_room(&self, ends: u64) -> std::result::Result<(), TrialError> {
         let flows = self.flows();
         let of_clients = self.clients.map_or(0, |clients| clients.count as u64);
         let proxy = if self.has_proxy() { DESCRIPTORS_OF_A_PROXY } else { 0 };
         let needed = (flows as u64)
             .saturating_mul(DESCRIPTORS_OF_A_FLOW + proxy)
-            .saturating_add(of_clients * DESCRIPTORS_OF_A_CLIENT)
+            .saturating_add(of_clients * ends)
             .saturating_add(self.setup.files.files.len() as u64 + OTHER_DESCRIPTORS);
         let room = descriptors::raise_limit(needed)
             .map_err(|error| Error::os("raise the limit of open files", error))?;

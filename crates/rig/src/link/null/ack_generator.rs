@@ -346,15 +346,17 @@ fn serve(
     let mut serving: Vec<Serving> = Vec::new();
     let mut frame = Vec::with_capacity(128);
     loop {
-        let order = if serving.is_empty() {
-            inbox.recv().map_err(|_| TryRecvError::Disconnected)
-        } else {
-            inbox.try_recv()
-        };
-        match order {
-            Ok(order) => serving.push(Serving::new(order, wire, options)),
-            Err(TryRecvError::Disconnected) => return,
-            Err(TryRecvError::Empty) => {}
+        if serving.is_empty() {
+            let Ok(order) = inbox.recv() else { return };
+            serving.push(Serving::new(order, wire, options));
+        }
+        // All that there are: a round takes long where thousands are served.
+        loop {
+            match inbox.try_recv() {
+                Ok(order) => serving.push(Serving::new(order, wire, options)),
+                Err(TryRecvError::Disconnected) => return,
+                Err(TryRecvError::Empty) => break,
+            }
         }
         for each in &mut serving {
             let cell = egress.cell(each.order.port);
