@@ -15,9 +15,9 @@ use crate::link::{AckGenerator, NotedFlow};
 use zc_kernel::tcp::{self, Unconnected};
 use zc_run::{Error, FixedParams, Unavailable};
 
-/// Connections under way at most: a listener has room for 128 that it has not accepted
-/// (`std::net::TcpListener`).
-const AT_A_TIME: usize = 100;
+/// Connections to a listener that are under way at most: it has room for 128 that it has not
+/// accepted (`std::net::TcpListener`).
+const TO_A_LISTENER: usize = 100;
 
 const PORT_RANGE: &str = "/proc/sys/net/ipv4/ip_local_port_range";
 
@@ -34,8 +34,9 @@ pub(super) fn connect(
     generator: Option<&AckGenerator>,
 ) -> std::result::Result<(Vec<TcpStream>, Vec<NotedFlow>), TrialError> {
     let (mut sockets, mut noted) = (Vec::with_capacity(count), Vec::new());
+    let at_a_time = if generator.is_some() { count } else { TO_A_LISTENER };
     while sockets.len() < count {
-        let at_once = AT_A_TIME.min(count - sockets.len());
+        let at_once = at_a_time.min(count - sockets.len());
         let begun = sockets.len();
         for _ in 0..at_once {
             let unbound = Unconnected::bind_towards(to.address);
