@@ -90,6 +90,7 @@ const CASES: &[(&str, Case)] = &[
     ("null_notes_packets_of_every_size", gso_max::null_notes_packets_of_every_size),
     ("null_has_packets_of_every_size_behind_a_bridge", gso_max::null_has_them_behind_a_bridge_too),
     ("veth_carries_packets_of_every_size", gso_max::veth_carries_packets_of_every_size),
+    ("packets_of_paced_clients_are_small", clients::packets_are_small),
     (
         "null_refuses_large_packets_over_ipv6_and_says_why",
         gso_max::null_refuses_large_packets_over_ipv6,
@@ -254,6 +255,8 @@ macro_rules! or_skip {
     };
 }
 
+#[path = "link/clients.rs"]
+mod clients;
 #[path = "link/gso_max.rs"]
 mod gso_max;
 #[path = "link/several.rs"]
@@ -318,13 +321,21 @@ fn veth_begins_with_a_wide_window() -> End {
             link.enter_receiver().unwrap();
             let listener = TcpListener::bind((link.receiver_address(), 0)).unwrap();
             tell.send(listener.local_addr().unwrap()).unwrap();
-            listener.accept().unwrap();
+            for _ in 0..3 {
+                listener.accept().unwrap();
+            }
         });
         scope.spawn(move || {
             link.enter_sender().unwrap();
             let socket = TcpStream::connect(told.recv().unwrap()).unwrap();
-            let window = zc_kernel::tcp::info(&socket).unwrap().snd_cwnd;
-            assert_eq!(Some(window), link.facts().initial_window_packets);
+            let window = |socket: &TcpStream| zc_kernel::tcp::info(socket).unwrap().snd_cwnd;
+            let wide = link.facts().initial_window_packets;
+            assert_eq!(Some(window(&socket)), wide);
+            for (is_wide, packets) in [(false, Some(10)), (true, wide)] {
+                link.use_wide_window(is_wide);
+                let socket = TcpStream::connect(socket.peer_addr().unwrap()).unwrap();
+                assert_eq!(Some(window(&socket)), packets);
+            }
         });
     });
     End::Passed

@@ -43,7 +43,7 @@ pub(super) fn receive(
         far_ends.turn(counts)?;
     }
     counts.set(far_ends.counts);
-    crc32.set(far_ends.checksum()?);
+    crc32.set(far_ends.checksum());
     Ok(())
 }
 
@@ -105,13 +105,11 @@ impl FarEnds {
         Ok(())
     }
 
-    /// CRC-32 of what every client received, in proofs, in which all are sent the same.
-    fn checksum(self) -> Result<u32> {
+    /// CRC-32 of what every client received, in proofs, in which all are sent the same. If one has
+    /// received something else, another one than that of the first.
+    fn checksum(self) -> u32 {
         let mut checksums = self.checksums.into_iter().map(crc32fast::Hasher::finalize);
         let first = checksums.next().unwrap_or_default();
-        if checksums.all(|checksum| checksum == first) {
-            return Ok(first);
-        }
-        Err(Error::failed("wrong-bytes", "two clients received other bytes than one another"))
+        if checksums.all(|checksum| checksum == first) { first } else { !first }
     }
 }

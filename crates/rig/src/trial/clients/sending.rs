@@ -189,35 +189,38 @@ impl Served<'_> {
 
     /// Waits until clients can be served, and serves them.
     fn turn(&mut self, at_most: Duration) -> Result<()> {
-        let Self { sockets, clients, sender, poller, burner, counts, turns, unended } = self;
-        *turns += 1;
-        let before = sender.counts().bytes;
-        for (client, events) in poller.wait(at_most)? {
-            let socket = sockets[client].as_fd();
-            let mut is_writable = events.contains(EventFlags::OUT);
+        self.turns += 1;
+        let before = self.sender.counts().bytes;
+        let mut writable = Vec::new();
+        for (client, events) in self.poller.wait(at_most)? {
             if events.contains(EventFlags::ERR) {
-                is_writable |= sender.look(client, socket)?;
+                self.sender.look(client, self.sockets[client].as_fd())?;
             }
-            let to = &mut clients[client];
-            if !is_writable || to.has_ended() {
-                continue;
+            if events.contains(EventFlags::OUT) {
+                writable.push(client);
             }
-            loop {
-                let offered = sender.offer(client, socket, to.next())?;
-                to.took(offered.taken);
-                if to.has_ended() {
-                    *unended -= 1;
-                    break;
-                }
-                if offered.is_full {
-                    break;
-                }
-            }
-            counts.set(sender.counts());
         }
-        if let Some(burner) = burner {
-            burner.before_piece((sender.counts().bytes - before) as usize, *turns);
+        writable.extend(self.sender.refused());
+        for client in writable {
+            self.offer(client)?;
         }
+        if let Some(burner) = &mut self.burner {
+            burner.before_piece((self.sender.counts().bytes - before) as usize, self.turns);
+        }
+        Ok(())
+    }
+
+    /// Offers a client what follows until it is full.
+    fn offer(&mut self, client: usize) -> Result<()> {
+        let to = &mut self.clients[client];
+        let mut is_full = to.has_ended();
+        while !is_full {
+            let offered = self.sender.offer(client, self.sockets[client].as_fd(), to.next())?;
+            to.took(offered.taken);
+            self.unended -= usize::from(to.has_ended());
+            is_full = offered.is_full || to.has_ended();
+        }
+        self.counts.set(self.sender.counts());
         Ok(())
     }
 

@@ -41,8 +41,8 @@ impl ClientSender for MmapWrite {
         }
     }
 
-    fn look(&mut self, _client: usize, socket: BorrowedFd<'_>) -> Result<bool> {
-        broken_client(socket, "write(2)").map(|()| false)
+    fn look(&mut self, _client: usize, socket: BorrowedFd<'_>) -> Result<()> {
+        broken_client(socket, "write(2)")
     }
 
     fn finish(&mut self) -> Result<()> {

@@ -42,11 +42,17 @@ pub trait ClientSender {
     fn offer(&mut self, client: usize, socket: BorrowedFd<'_>, piece: Piece) -> Result<Offered>;
 
     /// Reads the completions of a client, whose socket reports an error or something in its error
-    /// queue. Returns whether a send that the kernel had refused may be tried again.
+    /// queue.
     ///
     /// # Errors
     /// The client is gone.
-    fn look(&mut self, client: usize, socket: BorrowedFd<'_>) -> Result<bool>;
+    fn look(&mut self, client: usize, socket: BorrowedFd<'_>) -> Result<()>;
+
+    /// The clients to whom the kernel refused to send for lack of room, once there may be some: they
+    /// can be offered something again, as nothing else will wake them.
+    fn refused(&mut self) -> Vec<usize> {
+        Vec::new()
+    }
 
     /// Sends whose pages the kernel may still be reading.
     fn outstanding(&self) -> u64 {

@@ -19,6 +19,10 @@ pub(super) struct MsgZerocopy {
     buffer_bytes: usize,
     sends: Vec<Sends>,
     outstanding: u64,
+    /// Clients to whom the kernel refused to send, for lack of room (ENOBUFS).
+    refused: Vec<usize>,
+    /// Completions have made room since.
+    has_room: bool,
     counts: SendCounts,
 }
 
@@ -28,8 +32,6 @@ struct Sends {
     /// SO_ZEROCOPY is set.
     prepared: bool,
     outstanding: u64,
-    /// The kernel refused the last one, for lack of room (ENOBUFS).
-    refused: bool,
 }
 
 impl MsgZerocopy {
@@ -42,6 +44,8 @@ impl MsgZerocopy {
             buffer_bytes: setup.buffer_bytes.max(1),
             sends: vec![Sends::default(); clients],
             outstanding: 0,
+            refused: Vec::new(),
+            has_room: false,
             counts: SendCounts::default(),
         })
     }
@@ -57,7 +61,6 @@ impl ClientSender for MsgZerocopy {
         let start = self.resident.offset(piece);
         let len = piece.len.min(self.buffer_bytes);
         self.counts.calls += 1;
-        sends.refused = false;
         match send_zerocopy(socket, self.resident.pages(), start..start + len, false) {
             Ok(taken) => {
                 sends.outstanding += 1;
@@ -69,23 +72,24 @@ impl ClientSender for MsgZerocopy {
             Err(error) if would_block(&error) => Ok(Offered::FULL),
             Err(error) if is_out_of_room(&error) => {
                 self.counts.enobufs += 1;
-                if sends.outstanding == 0 {
+                if self.outstanding == 0 {
                     return Err(Error::failed(
                         "zero-copy-memory-limit",
-                        "the kernel allows no more memory for zero-copy sends to so many clients \
-                         (ENOBUFS)",
+                        "the kernel allows no more memory for zero-copy sends (ENOBUFS)",
                     )
-                    .help("fewer --clients, or as root; `ulimit -l` raises RLIMIT_MEMLOCK"));
+                    .help("raise RLIMIT_MEMLOCK (`ulimit -l`) or net.core.optmem_max"));
                 }
-                // A completion makes room, and wakes the program.
-                sends.refused = true;
+                // A completion makes room: this client's (net.core.optmem_max), or that of another
+                // one (RLIMIT_MEMLOCK).
+                self.refused.push(client);
+                self.has_room = false;
                 Ok(Offered::FULL)
             }
             Err(error) => Err(broken("MSG_ZEROCOPY", error)),
         }
     }
 
-    fn look(&mut self, client: usize, socket: BorrowedFd<'_>) -> Result<bool> {
+    fn look(&mut self, client: usize, socket: BorrowedFd<'_>) -> Result<()> {
         let sends = &mut self.sends[client];
         let mut found = false;
         loop {
@@ -102,10 +106,12 @@ impl ClientSender for MsgZerocopy {
                 self.counts.copied += done;
             }
         }
-        if !found {
-            broken_client(socket, "MSG_ZEROCOPY")?;
-        }
-        Ok(found && sends.refused)
+        self.has_room |= found;
+        if found { Ok(()) } else { broken_client(socket, "MSG_ZEROCOPY") }
+    }
+
+    fn refused(&mut self) -> Vec<usize> {
+        if self.has_room { std::mem::take(&mut self.refused) } else { Vec::new() }
     }
 
     fn outstanding(&self) -> u64 {

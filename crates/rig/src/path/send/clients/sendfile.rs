@@ -44,8 +44,8 @@ impl ClientSender for Sendfile {
         }
     }
 
-    fn look(&mut self, _client: usize, socket: BorrowedFd<'_>) -> Result<bool> {
-        broken_client(socket, "sendfile(2)").map(|()| false)
+    fn look(&mut self, _client: usize, socket: BorrowedFd<'_>) -> Result<()> {
+        broken_client(socket, "sendfile(2)")
     }
 
     fn counts(&self) -> SendCounts {
