@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::cell_config::CellConfig;
+use super::clients::FILES_APART;
 use super::datagrams::proven_at_once;
 use super::flows::Ended;
 use super::priority::Priority;
@@ -139,7 +140,7 @@ impl Rig {
         let send_config = self.proving(config, bytes);
         let each = send_config.clients.map_or(1, |clients| clients.count as u64);
         let Ended { sent, crc32, .. } = self.send_one(config, send_config)?;
-        let expected = self.expected_crc32(bytes, &config.fixed)?;
+        let expected = self.expected_crc32(bytes, each as usize, &config.fixed)?;
         if sent.bytes != bytes * each || crc32 != expected {
             return Err(TrialError::Broke(Error::failed(
                 "wrong-bytes",
@@ -169,13 +170,20 @@ impl Rig {
         self.finish_flows(flows, began_ns, None)
     }
 
-    fn expected_crc32(&mut self, bytes: u64, fixed: &FixedParams) -> Result<u32> {
-        if let Some(&crc32) = self.expected.get(&(bytes, fixed.align)) {
+    /// CRC-32 of the first `bytes` of the files, or the sum of those of the first that each of
+    /// several `clients` is sent.
+    fn expected_crc32(&mut self, bytes: u64, clients: usize, fixed: &FixedParams) -> Result<u32> {
+        let key = (bytes, fixed.align, clients);
+        if let Some(&crc32) = self.expected.get(&key) {
             return Ok(crc32);
         }
-        let walk = self.setup.files.walk(0, fixed.piece_bytes).aligned(fixed.align);
-        let crc32 = workload::checksum(&self.setup.files, walk, bytes)?;
-        self.expected.insert((bytes, fixed.align), crc32);
-        Ok(crc32)
+        let mut sum = 0_u32;
+        for client in 0..clients {
+            let files = &self.setup.files;
+            let walk = files.walk(client * FILES_APART, fixed.piece_bytes).aligned(fixed.align);
+            sum = sum.wrapping_add(workload::checksum(files, walk, bytes)?);
+        }
+        self.expected.insert(key, sum);
+        Ok(sum)
     }
 }

@@ -75,7 +75,8 @@ pub struct Rig {
     /// The setup replaced last. While it lives, the next one gets other pages.
     replaced: Option<SendSetup>,
     fixed: FixedParams,
-    pub(super) expected: HashMap<(u64, Align), u32>,
+    /// Checksums of proofs, by their bytes, alignment and clients.
+    pub(super) expected: HashMap<(u64, Align, usize), u32>,
     timing: Timing,
     first_file: usize,
     /// Bytes after the beginning of the first file that were read in this block.

@@ -26,6 +26,7 @@ use crate::link::Link;
 use accepting::Ports;
 use zc_run::Clients;
 
+pub(super) use sending::FILES_APART;
 pub(super) use timing::{at_least, weight};
 
 /// Connects the clients of a trial, and opens both ends. Nothing is sent before

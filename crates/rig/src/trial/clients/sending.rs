@@ -26,6 +26,9 @@ use zc_kernel::clock::monotonic_ns;
 use zc_kernel::tcp;
 use zc_run::{Clients, Error, Result, SendCounts, Usage};
 
+/// Clients begin so many files apart: they are not all sent the same at the same time.
+pub(in super::super) const FILES_APART: usize = 17;
+
 /// What a client is sent.
 struct Client {
     walk: Walk,
@@ -116,12 +119,9 @@ pub(super) fn send(
     };
     let since_begin = UsedSince::now();
     let walk = |client: usize| {
-        // Clients are at different places, as they are not all sent the same at the same time.
-        let apart = if send_config.checksum { 0 } else { client * 17 };
+        let first = send_config.first_file + client * FILES_APART;
         let files = &config.setup.files;
-        files
-            .walk(send_config.first_file + apart, config.fixed.piece_bytes)
-            .aligned(config.fixed.align)
+        files.walk(first, config.fixed.piece_bytes).aligned(config.fixed.align)
     };
     let mut served = Served {
         clients: (0..clients.count)
