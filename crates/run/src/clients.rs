@@ -1,6 +1,6 @@
 //! Paced clients: connections of one sender, each of which takes its bytes at a rate of its own.
 
-use super::{Factor, FixedParams, Value};
+use super::{Factor, FactorLevels, FixedParams, Levels, Value};
 
 /// Rate of a client where no other is asked for, in bytes per second: 5 Mbit/s, a video in HD.
 const USUAL_RATE: f64 = 5e6 / 8.0;
@@ -24,11 +24,22 @@ impl Clients {
 impl FixedParams {
     /// The clients of a cell; `None` if it sends over flows.
     pub fn clients(&self) -> Option<Clients> {
-        let count = self.more.get(Factor::Clients.name())?.number()?;
-        let rate = match self.more.get(Factor::ClientRate.name()) {
-            Some(Value::BitRate(bytes_per_s)) => *bytes_per_s,
-            _ => USUAL_RATE,
-        };
-        Some(Clients { count, rate_bytes_per_s: rate })
+        clients(&self.more)
     }
+}
+
+impl Levels {
+    /// The clients that a cell has by levels of its own.
+    pub fn clients(&self) -> Option<Clients> {
+        clients(&self.more)
+    }
+}
+
+fn clients(more: &FactorLevels) -> Option<Clients> {
+    let count = more.get(Factor::Clients.name())?.number()?;
+    let rate = match more.get(Factor::ClientRate.name()) {
+        Some(Value::BitRate(bytes_per_s)) => *bytes_per_s,
+        _ => USUAL_RATE,
+    };
+    Some(Clients { count, rate_bytes_per_s: rate })
 }
