@@ -1,6 +1,6 @@
 //! Paced clients: connections of one sender, each of which takes its bytes at a rate of its own.
 
-use super::{Factor, FactorLevels, FixedParams, Levels, Value};
+use super::{Factor, FixedParams, Levels, Value};
 
 /// Rate of a client where no other is asked for, in bytes per second: 5 Mbit/s, a video in HD.
 const USUAL_RATE: f64 = 5e6 / 8.0;
@@ -24,20 +24,20 @@ impl Clients {
 impl FixedParams {
     /// The clients of a cell; `None` if it sends over flows.
     pub fn clients(&self) -> Option<Clients> {
-        clients(&self.more)
+        clients(|factor| self.more.get(factor))
     }
 }
 
 impl Levels {
-    /// The clients that a cell has by levels of its own.
-    pub fn clients(&self) -> Option<Clients> {
-        clients(&self.more)
+    /// The clients of a cell with these levels in a run that holds those of `held`.
+    pub fn clients(&self, held: &Self) -> Option<Clients> {
+        clients(|factor| self.more.get(factor).or_else(|| held.more.get(factor)))
     }
 }
 
-fn clients(more: &FactorLevels) -> Option<Clients> {
-    let count = more.get(Factor::Clients.name())?.number()?;
-    let rate = match more.get(Factor::ClientRate.name()) {
+fn clients<'l>(level: impl Fn(&'static str) -> Option<&'l Value>) -> Option<Clients> {
+    let count = level(Factor::Clients.name())?.number()?;
+    let rate = match level(Factor::ClientRate.name()) {
         Some(Value::BitRate(bytes_per_s)) => *bytes_per_s,
         _ => USUAL_RATE,
     };

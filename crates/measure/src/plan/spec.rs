@@ -3,7 +3,9 @@
 
 use std::collections::HashSet;
 
-use zc_run::{Cell, Clients, Error, Factor, HostState, Level, RecvPath, Result, SendPath, Unsoaked};
+use zc_run::{
+    Cell, Clients, Error, Factor, HostState, Level, Levels, RecvPath, Result, SendPath, Unsoaked,
+};
 
 /// Suffix of the A/A control's label, after the name of the reference.
 pub const CONTROL_SUFFIX: &str = " (A/A)";
@@ -183,7 +185,7 @@ impl Spec {
 
     /// Whether the clients of a cell take more than the plan's cells are to.
     fn is_beyond(&self, cell: &Cell) -> bool {
-        let total = cell.levels.clients().map(Clients::total_bytes_per_s);
+        let total = cell.levels.clients(&Levels::default()).map(Clients::total_bytes_per_s);
         total.zip(self.clients_at_most).is_some_and(|(total, most)| total > most)
     }
 

@@ -8,8 +8,8 @@ use super::rates::TopSpeed;
 use crate::plan::spec::{CONTROL_SUFFIX, Cells};
 use zc_run::units::{bit_rate_text, rate_text};
 use zc_run::{
-    Cell, Clients, Error, Factor, FixedParams, Levels, ProxyPath, Result, Support, SupportRow,
-    Unavailable,
+    Cell, Clients, Error, Factor, FixedParams, ProxyPath, Result, Support, SupportRow, Unavailable,
+    Value,
 };
 
 /// The least share of its rate at which a cell is measured. Costs of one that reaches less would be
@@ -22,7 +22,7 @@ const LEAST_SHARE: f64 = 0.9;
 /// [`ErrorKind::Usage`](zc_run::ErrorKind): they have.
 pub(super) fn check(options: &RunOptions, cells: &[Cell]) -> Result<()> {
     let is_rate_held = options.held.more.get(Factor::ClientRate.name()).is_some();
-    let has_clients = |cell: &Cell| with_held(options, &cell.levels).clients().is_some();
+    let has_clients = |cell: &Cell| cell.levels.clients(&options.held).is_some();
     let is_without = |cell: &&Cell| !has_clients(cell);
     let has_own_rate = |cell: &&Cell| cell.levels.more.get(Factor::ClientRate.name()).is_some();
     if is_rate_held && cells.iter().all(|cell| is_without(&cell)) {
@@ -35,26 +35,27 @@ pub(super) fn check(options: &RunOptions, cells: &[Cell]) -> Result<()> {
 }
 
 fn check_cell(options: &RunOptions, cell: &Cell) -> Result<()> {
-    let levels = with_held(options, &cell.levels);
+    let (own, held) = (&cell.levels, &options.held);
     let refused = |option: &str, why: &str, help: &str| {
         let message = format!("--clients does not go together with {option}: {why}");
         Err(Error::usage("incompatible-with-clients", message).help(help))
     };
-    if levels.flows.is_some() {
+    if own.flows.or(held.flows).is_some() {
         return refused(
             "--flows",
             "clients are the connections, all of one thread on either side",
             "leave --flows out: the number of --clients is that of connections",
         );
     }
-    if levels.rate_bytes_per_s.is_some() {
+    if own.rate_bytes_per_s.or(held.rate_bytes_per_s).is_some() {
         return refused(
             "--rate",
             "all clients together have the rate of one times their number",
             "leave --rate out: --client-rate sets the rate of each",
         );
     }
-    if levels.more.get(Factor::Proxy.name()).is_some_and(is_a_proxy) {
+    let proxy = Factor::Proxy.name();
+    if own.more.get(proxy).or_else(|| held.more.get(proxy)).is_some_and(is_a_proxy) {
         return refused(
             "--proxy",
             "a proxy has one connection on either side",
@@ -78,30 +79,13 @@ fn check_cell(options: &RunOptions, cell: &Cell) -> Result<()> {
     Ok(())
 }
 
-fn is_a_proxy(level: &zc_run::Value) -> bool {
+fn is_a_proxy(level: &Value) -> bool {
     level.to_string() != ProxyPath::None.name()
 }
 
 fn without_clients(which: &str) -> Error {
     Error::usage("client-rate-without-clients", format!("--client-rate: {which} to have that rate"))
         .help("--clients N, such as --clients 1000; or leave --client-rate out")
-}
-
-/// The levels of a cell, with those that are held for the whole run where it has none.
-fn with_held(options: &RunOptions, own: &Levels) -> Levels {
-    let held = &options.held;
-    let mut levels = Levels {
-        flows: own.flows.or(held.flows),
-        rate_bytes_per_s: own.rate_bytes_per_s.or(held.rate_bytes_per_s),
-        more: held.more.clone(),
-        ..Levels::default()
-    };
-    for factor in Factor::ALL {
-        if let Some(level) = own.more.get(factor.name()) {
-            levels.more.insert(factor.name(), level.clone());
-        }
-    }
-    levels
 }
 
 /// Removes the cells whose clients got less than their rate where nothing but they ran, and those
@@ -138,11 +122,7 @@ pub(super) fn leave_out_full(
 }
 
 /// The cells whose clients got less than their rate, by label.
-fn full(
-    fixed: &FixedParams,
-    cells: &[Cell],
-    speeds: &[TopSpeed],
-) -> HashMap<String, Unavailable> {
+fn full(fixed: &FixedParams, cells: &[Cell], speeds: &[TopSpeed]) -> HashMap<String, Unavailable> {
     let mut full = HashMap::new();
     for cell in cells.iter().filter(|cell| !cell.control) {
         let clients = fixed.at(&cell.levels).clients();
@@ -202,7 +182,7 @@ mod tests {
     use super::super::options::BlockOptions;
     use super::*;
     use crate::plan::{Spec, parse};
-    use zc_run::{Experiment, ErrorKind, Level, RecvPath, SendPath};
+    use zc_run::{ErrorKind, Experiment, Level, RecvPath, SendPath};
 
     fn spec() -> Spec {
         parse(&Experiment::Clients.definition().plan_file().unwrap(), "clients").unwrap()

@@ -35,8 +35,7 @@ pub(super) fn add(
     };
     // It burns for acknowledgements, and datagrams have none. Clients have many connections, and
     // the program that burns knows one.
-    let can_burn =
-        rig.can_burn_in_softirqs() && !first.transfer.is_of_datagrams() && !has_clients;
+    let can_burn = rig.can_burn_in_softirqs() && !first.transfer.is_of_datagrams() && !has_clients;
     let in_softirqs = if can_burn { SHARE / 2.0 } else { 0.0 };
     let by_sender = SHARE - in_softirqs;
     let positive = Cell {

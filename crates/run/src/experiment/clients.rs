@@ -7,7 +7,7 @@ pub(super) const DEFINITION: Definition = Definition {
     question: "What does a byte to one of many slow clients cost, and at which rate per client does \
         sendfile stop paying?",
     title: "what a byte to one of many slow clients costs, and at which rate sendfile stops paying",
-    budget: "3m",
+    budget: "5m",
     plan: Ok(PLAN),
     tables: Some(Tables::Clients),
     ..Definition::DEFAULT
@@ -19,6 +19,9 @@ clients-at-most = "5Gbit/s"     # of all clients of a cell together
 
 [fixed]
 buffer = "32k"                  # a buffer of nginx's output_buffers
+
+[reference]
+client-rate = "20Mbit/s"        # of the controls, whose windows are short at this rate
 
 [[factor]]
 name = "clients"
