@@ -14,7 +14,7 @@ use crate::ratios::{Pair, pairs, ratio};
 use crate::states::two_states;
 use crate::traffic;
 use crate::window::{elapsed_ns, throughput};
-use zc_run::{Cell, TrialKind};
+use zc_run::{Cell, Trial, TrialKind};
 
 pub(super) fn cell(kept: &KeptBlocks, place: usize) -> CellEstimate {
     let cell = &kept.header.plan.cells[place];
@@ -55,8 +55,8 @@ pub(super) fn cell(kept: &KeptBlocks, place: usize) -> CellEstimate {
             receiver: None,
             both: cost.both.as_ref().and_then(gbit_per_core),
         },
-        top_speed_bytes_per_s: top_speed(kept, &cell.label),
-        top_speed_by_memcpy: top_speed_by_memcpy(kept, &cell.label),
+        top_speed_bytes_per_s: top_speed(kept, cell),
+        top_speed_by_memcpy: top_speed_by_memcpy(kept, cell),
         perturbation: perturbation(kept, cell),
         copied_share,
         failed_zero_copy: is_failed_zero_copy(copied_share),
@@ -90,19 +90,26 @@ fn to_base_pairs(kept: &KeptBlocks, place: usize, side: Side) -> Vec<Pair> {
     pairs(&kept.costs, place, &kept.index.divisors(place), side)
 }
 
-pub(super) fn top_speed(kept: &KeptBlocks, label: &str) -> Option<Figure> {
-    let speeds: Vec<f64> = kept
-        .trials(label, TrialKind::TopSpeed)
-        .filter_map(|(_, trial)| throughput(trial))
-        .collect();
+/// `None` for paced clients, who get no more than their rate in any trial.
+pub(super) fn top_speed(kept: &KeptBlocks, cell: &Cell) -> Option<Figure> {
+    let speeds: Vec<f64> =
+        at_top_speed(kept, cell).filter_map(|(_, trial)| throughput(trial)).collect();
     figure(&speeds, kept.level)
 }
 
-fn top_speed_by_memcpy(kept: &KeptBlocks, label: &str) -> Option<Figure> {
-    let shares = kept.trials(label, TrialKind::TopSpeed).filter_map(|(block, trial)| {
+fn top_speed_by_memcpy(kept: &KeptBlocks, cell: &Cell) -> Option<Figure> {
+    let shares = at_top_speed(kept, cell).filter_map(|(block, trial)| {
         per(throughput(trial)?, kept.blocks[block].memcpy_bytes_per_s?)
     });
     figure(&shares.collect::<Vec<_>>(), kept.level)
+}
+
+fn at_top_speed<'a>(
+    kept: &KeptBlocks<'a>,
+    cell: &Cell,
+) -> impl Iterator<Item = (usize, &'a Trial)> {
+    let is_paced = kept.header.plan.fixed.at(&cell.levels).clients().is_some();
+    kept.trials(&cell.label, TrialKind::TopSpeed).filter(move |_| !is_paced)
 }
 
 pub(super) fn perturbation(kept: &KeptBlocks, cell: &Cell) -> Perturbation {

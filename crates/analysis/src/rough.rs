@@ -28,7 +28,7 @@ fn from_blocks(run: &Run, blocks: &KeptBlocks) -> Vec<Rough> {
             windows: blocks.trials(&cell.label, TrialKind::Soaked).count(),
             threads_ns_per_kib: others::thread_costs(blocks, &cell.label, TrialKind::Soaked).both,
             reached: cells::perturbation(blocks, cell).soaked_by_nominal,
-            top_speed_bytes_per_s: cells::top_speed(blocks, &cell.label).map(|figure| figure.value),
+            top_speed_bytes_per_s: cells::top_speed(blocks, cell).map(|figure| figure.value),
             send_calls_per_mb: traffic.send_calls_per_mb,
             packet_bytes: traffic.packet_bytes,
             copied_share: cells::copied_share(blocks, &cell.label),

@@ -1,6 +1,6 @@
 //! Paced clients: connections of one sender, each of which takes its bytes at a rate of its own.
 
-use super::{Factor, FixedParams, Value};
+use super::{Factor, FixedParams, Levels, Value};
 
 /// Rate of a client where no other is asked for, in bytes per second: 5 Mbit/s, a video in HD.
 const USUAL_RATE: f64 = 5e6 / 8.0;
@@ -24,11 +24,22 @@ impl Clients {
 impl FixedParams {
     /// The clients of a cell; `None` if it sends over flows.
     pub fn clients(&self) -> Option<Clients> {
-        let count = self.more.get(Factor::Clients.name())?.number()?;
-        let rate = match self.more.get(Factor::ClientRate.name()) {
-            Some(Value::BitRate(bytes_per_s)) => *bytes_per_s,
-            _ => USUAL_RATE,
-        };
-        Some(Clients { count, rate_bytes_per_s: rate })
+        clients(|factor| self.more.get(factor))
     }
+}
+
+impl Levels {
+    /// The clients of a cell with these levels in a run that holds those of `held`.
+    pub fn clients(&self, held: &Self) -> Option<Clients> {
+        clients(|factor| self.more.get(factor).or_else(|| held.more.get(factor)))
+    }
+}
+
+fn clients<'l>(level: impl Fn(&'static str) -> Option<&'l Value>) -> Option<Clients> {
+    let count = level(Factor::Clients.name())?.number()?;
+    let rate = match level(Factor::ClientRate.name()) {
+        Some(Value::BitRate(bytes_per_s)) => *bytes_per_s,
+        _ => USUAL_RATE,
+    };
+    Some(Clients { count, rate_bytes_per_s: rate })
 }

@@ -91,8 +91,8 @@ pub(super) fn run(
         ..plain
     };
     let asked = measuring.length.budget.or(args.quick.then_some(QUICK_NS));
-    options.blocks.budget_ns =
-        plan::time::budget_ns(&options.plan, &session::timing(&options, options.link), asked)?;
+    let timing = session::timing(&options, options.link);
+    options.blocks.budget_ns = plan::time::budget_ns(&options.plan, &options.held, &timing, asked)?;
     Ok(options)
 }
 

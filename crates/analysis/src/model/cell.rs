@@ -80,7 +80,7 @@ pub struct CellEstimate {
     pub blocks_not_positive: usize,
     /// Gbit/s per CPU fully used, from `cost_ns_per_kib`: `sender` and `both` only.
     pub gbit_per_core: Sides<Figure>,
-    /// Payload bytes per second, unpaced and unsoaked.
+    /// Payload bytes per second, unpaced and unsoaked; `None` for paced clients.
     pub top_speed_bytes_per_s: Option<Figure>,
     /// Top speed divided by the speed of the memcpy probe in the same blocks, between uncached
     /// memory: the limit of a path that copies each byte once on one CPU.

@@ -3,7 +3,9 @@
 
 use std::collections::HashSet;
 
-use zc_run::{Cell, Error, Factor, HostState, Level, RecvPath, Result, SendPath, Unsoaked};
+use zc_run::{
+    Cell, Clients, Error, Factor, HostState, Level, Levels, RecvPath, Result, SendPath, Unsoaked,
+};
 
 /// Suffix of the A/A control's label, after the name of the reference.
 pub const CONTROL_SUFFIX: &str = " (A/A)";
@@ -57,6 +59,8 @@ pub struct Spec {
     pub rates: Rates,
     /// Kind of unsoaked trials in a block.
     pub unsoaked: Unsoaked,
+    /// Cells whose clients take more bytes per second than this together are left out.
+    pub clients_at_most: Option<f64>,
     /// Options held fixed.
     pub fixed: Vec<Fixed>,
 }
@@ -87,6 +91,10 @@ impl Spec {
         let Some(place) = self.factors.iter().position(|(each, _)| *each == factor) else {
             return false;
         };
+        if matches!(factor, Factor::Clients | Factor::ClientRate) {
+            // What is asked for is tried.
+            self.clients_at_most = None;
+        }
         if levels.is_empty() {
             return true;
         }
@@ -142,7 +150,7 @@ impl Spec {
         let mut cells = Vec::new();
         for levels in &chosen {
             let cell = self.cell(levels, send, recv);
-            if levels.iter().all(|level| level.suits(&cell)) {
+            if levels.iter().all(|level| level.suits(&cell)) && !self.is_beyond(&cell) {
                 let by = self.label(&self.compared_with(levels));
                 cells.push(Cell { by: Some(by).filter(|by| *by != reference_label), ..cell });
             }
@@ -173,6 +181,12 @@ impl Spec {
         };
         cells.push(control);
         Ok(Cells { cells, reference: reference_label })
+    }
+
+    /// Whether the clients of a cell take more than the plan's cells are to.
+    fn is_beyond(&self, cell: &Cell) -> bool {
+        let total = cell.levels.clients(&Levels::default()).map(Clients::total_bytes_per_s);
+        total.zip(self.clients_at_most).is_some_and(|(total, most)| total > most)
     }
 
     fn cell(&self, levels: &[&Level], send: SendPath, recv: RecvPath) -> Cell {
@@ -243,6 +257,7 @@ mod tests {
             compare: compare.to_vec(),
             rates: Rates::One,
             unsoaked: Unsoaked::InTurn,
+            clients_at_most: None,
             fixed: Vec::new(),
         }
     }

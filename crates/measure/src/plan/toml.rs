@@ -22,6 +22,8 @@ struct Document {
     compare: Option<Vec<Spanned<String>>>,
     rates: Option<Spanned<String>>,
     unsoaked: Option<Spanned<String>>,
+    #[serde(rename = "clients-at-most")]
+    clients_at_most: Option<Spanned<String>>,
     #[serde(default)]
     fixed: BTreeMap<Spanned<String>, Spanned<Scalar>>,
     #[serde(default)]
@@ -157,6 +159,9 @@ impl Reader<'_> {
             units::duration(budget.get_ref(), BUDGET_NS)
                 .map_err(|error| self.at(budget, "budget", error))
         });
+        let clients_at_most = document.clients_at_most.as_ref().map(|rate| {
+            units::rate(rate.get_ref()).map_err(|error| self.at(rate, "clients-at-most", error))
+        });
         let fixed = document.fixed.iter().map(|(key, value)| Fixed {
             key: key.get_ref().clone(),
             value: value.get_ref().to_string(),
@@ -179,6 +184,7 @@ impl Reader<'_> {
                 "unsoaked",
                 &[("in-turn", Unsoaked::InTurn), ("top-speed", Unsoaked::TopSpeed)],
             )?,
+            clients_at_most: clients_at_most.transpose()?.flatten(),
             fixed: fixed.collect(),
         })
     }

@@ -64,7 +64,7 @@ impl Budget {
         );
         let needed = rough(block.saturating_mul(BLOCKS));
         Err(Error::new(ErrorKind::NothingKept, "budget-too-short", message).help(format!(
-            "--budget {needed} has room for {BLOCKS} blocks; fewer --flows or --paths need less"
+            "--budget {needed} has room for {BLOCKS} blocks; fewer --flows, --clients or --paths need less"
         )))
     }
 

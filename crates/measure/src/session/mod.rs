@@ -5,6 +5,7 @@
 mod anonymous;
 mod blocks;
 mod budget;
+mod clients;
 mod copied;
 mod doctor;
 mod earlier;

@@ -10,7 +10,7 @@ use super::progress::Progress;
 use super::proving::prove;
 use super::states::States;
 use super::steps::{Steps, go_on};
-use super::{harness, positive, rates, remote, seed};
+use super::{clients, harness, positive, rates, remote, seed};
 use crate::plan::spec::Cells;
 use zc_kernel::stop::Stop;
 use zc_remote::carry::Carried;
@@ -184,6 +184,7 @@ pub(super) fn prepare(
 ) -> Result<Prepared> {
     let started_at = jiff::Timestamp::now().to_string();
     let mut wanted = options.plan.cells(options.send, options.recv)?;
+    clients::check(options, &wanted.cells)?;
     set_burns(&mut wanted, options)?;
     // Saved, so that the order of the run can be repeated.
     let seed = seed::or_fresh(options.blocks.seed)?;
@@ -227,7 +228,7 @@ pub(super) fn prepare(
     let (mut cells, mut unavailable) = prove(&mut rig, wanted, &mut probes, &mut steps)?;
     steps.say("touching memory");
     trial::touch_memory(rig.fixed().sender_cpu, Duration::from_nanos(options.blocks.budget_ns));
-    let (speeds, broken) =
+    let (mut speeds, broken) =
         rates::top_speeds(&mut rig, &mut cells, options.blocks.window_ns.is_none(), &mut steps)?;
     probes.extend(
         speeds
@@ -235,6 +236,7 @@ pub(super) fn prepare(
             .map(|(cell, best)| Probe::TopSpeed { cell: cell.clone(), bytes_per_s: *best }),
     );
     unavailable.extend(broken);
+    unavailable.extend(clients::leave_out_full(rig.fixed(), &mut cells, &mut speeds)?);
     warnings.extend(rates::choose(&mut rig, &mut cells, &speeds, options));
     // Samples show the harness among the classes; other servers than zc take a connection without
     // bytes for an error.
@@ -245,7 +247,7 @@ pub(super) fn prepare(
             None => link.kind != LinkKind::Null,
             Some(remote) => remote.machine.is_some(),
         };
-        positive::add(&rig, &mut cells, &speeds, measured_at_both_ends);
+        positive::add(&mut rig, &mut cells, &speeds, measured_at_both_ends);
     }
     let Cells { cells, reference } = cells;
     let plan = Plan {

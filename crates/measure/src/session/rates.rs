@@ -1,7 +1,8 @@
 //! Chooses the rate at which costs are measured: one that the slowest path can well sustain, found
-//! from the top speeds of all paths.
+//! from the top speeds of all paths. Paced clients have a rate of their own, and what is measured
+//! in place of their top speed is whether they get it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use super::earlier::{EarlierRates, KnownRates};
@@ -97,7 +98,9 @@ pub(super) fn top_speeds(
             break;
         }
         if round == 0 && may_be_longer {
-            lengthen(rig, &mut best);
+            let paced = cells.cells.iter().filter(|cell| is_of_clients(rig, cell));
+            let paced: HashSet<&str> = paced.map(|cell| cell.label.as_str()).collect();
+            lengthen(rig, &mut best, &paced);
         }
     }
     // A cell without a top speed can sustain no rate.
@@ -113,14 +116,26 @@ pub(super) fn top_speeds(
     Ok((found.collect(), broken))
 }
 
+/// Whether a cell has paced clients.
+fn is_of_clients(rig: &Rig, cell: &Cell) -> bool {
+    rig.fixed().at(&cell.levels).clients().is_some()
+}
+
 /// Makes unsoaked windows longer where little arrived in them. The top speeds measured for these
-/// cells do not count.
-fn lengthen(rig: &mut Rig, best: &mut HashMap<String, f64>) {
+/// cells do not count. Cells that are `paced` do not count either: the rig gives them windows of a
+/// length that suits their rate.
+fn lengthen(rig: &mut Rig, best: &mut HashMap<String, f64>, paced: &HashSet<&str>) {
     let timing = rig.timing();
-    let slowest = best.values().copied().filter(|speed| *speed > 0.0).fold(f64::INFINITY, f64::min);
+    let mut unpaced: Vec<&mut f64> = best
+        .iter_mut()
+        .filter(|(label, _)| !paced.contains(label.as_str()))
+        .map(|(_, speed)| speed)
+        .collect();
+    let speeds = unpaced.iter().map(|speed| **speed);
+    let slowest = speeds.filter(|speed| *speed > 0.0).fold(f64::INFINITY, f64::min);
     let Some(unsoaked_ns) = longer(timing.unsoaked_ns, slowest) else { return };
-    for speed in best.values_mut().filter(|speed| longer(timing.unsoaked_ns, **speed).is_some()) {
-        *speed = 0.0;
+    for speed in unpaced.iter_mut().filter(|it| longer(timing.unsoaked_ns, ***it).is_some()) {
+        **speed = 0.0;
     }
     rig.set_timing(Timing { unsoaked_ns, ..timing });
 }
@@ -172,7 +187,8 @@ fn is_due(round: usize, spent_share: f64, best: Option<f64>) -> bool {
 
 /// Chooses a rate that the slowest cell can well sustain, either for all cells or for those that
 /// are compared with one another; or takes those of the options, or of an earlier run, which is
-/// then said. Does nothing if the user gave a rate.
+/// then said. Does nothing if the user gave a rate, and nothing for cells of paced clients, which
+/// have their own.
 pub(super) fn choose(
     rig: &mut Rig,
     cells: &mut Cells,
@@ -184,9 +200,24 @@ pub(super) fn choose(
     }
     let Cells { cells, reference } = cells;
     let compared_with = |cell: &Cell| cell.by.clone().unwrap_or_else(|| reference.clone());
+    let paced: HashSet<String> = cells
+        .iter()
+        .filter(|cell| is_of_clients(rig, cell))
+        .map(|cell| cell.label.clone())
+        .collect();
+    let is_free = |cell: &Cell| !paced.contains(&cell.label);
+    if !cells.iter().any(is_free) {
+        // The rate of the plan is that of its reference, and nobody has chosen it.
+        let levels = cells.iter().find(|cell| cell.label == *reference).map(|cell| &cell.levels);
+        let rate = levels.map(|levels| rig.fixed().at(levels).rate_bytes_per_s);
+        if let Some(rate) = rate {
+            rig.set_rate(rate, false);
+        }
+        return None;
+    }
     // The slowest of the cells that share a rate, by the cell that they are compared with.
     let mut slowest: HashMap<String, f64> = HashMap::new();
-    for cell in cells.iter() {
+    for cell in cells.iter().filter(|cell| is_free(cell)) {
         let speed = speeds.iter().find(|(label, _)| *label == cell.label).map(|(_, speed)| *speed);
         let slowest = slowest.entry(compared_with(cell)).or_insert(f64::INFINITY);
         *slowest = slowest.min(speed.unwrap_or(f64::INFINITY));
@@ -199,7 +230,8 @@ pub(super) fn choose(
         };
         (cell.label.clone(), slowest)
     };
-    let each: Vec<_> = cells.iter().filter(|cell| !cell.control).map(shared).collect();
+    let each: Vec<_> =
+        cells.iter().filter(|cell| !cell.control && is_free(cell)).map(shared).collect();
     let earlier = of_a_like_speed(&options.blocks.earlier, &each);
     let KnownRates { rates, note } =
         KnownRates::choose(&options.rates, &earlier, rig.fixed().link, &each);
@@ -209,7 +241,7 @@ pub(super) fn choose(
             rig.set_rate(known(reference).unwrap_or_else(|| fitting(slowest_of_all)), true);
         }
         Rates::ByLevel => {
-            for cell in cells {
+            for cell in cells.iter_mut().filter(|cell| is_free(cell)) {
                 let rate =
                     known(&cell.label).unwrap_or_else(|| fitting(slowest[&compared_with(cell)]));
                 if cell.label == *reference {

@@ -8,6 +8,7 @@
 //! implementation", freebsd-current, 20 September 2006.
 
 mod affinity;
+mod clients;
 mod components;
 mod cork;
 mod historical;
@@ -23,6 +24,7 @@ mod section;
 pub(super) mod server;
 mod sizes;
 mod sockbuf;
+mod threshold;
 mod tls;
 mod udp;
 
@@ -86,6 +88,7 @@ fn stream_section(of: &Definition, run: &Run, estimates: &Estimates, pivot: &Piv
         Some(Tables::Encryption) => tls::section(estimates, pivot),
         Some(Tables::Datagrams) => udp::section(run, estimates, pivot),
         Some(Tables::Proxies) => proxy::section(run, estimates, pivot),
+        Some(Tables::Clients) => clients::section(run, estimates, pivot),
     };
     match of.conclusion {
         [] => section,

@@ -3,6 +3,7 @@
 
 use super::historical::{End, Quotient, quotient, times};
 use super::section::Section;
+use super::threshold::{Step, Threshold, ascending, threshold};
 use crate::digits::ratio;
 use crate::run::baseline::Baseline;
 use crate::run::pivot::{Pivot, Placed};
@@ -31,7 +32,7 @@ pub(super) fn section(run: &Run, estimates: &Estimates, pivot: &Pivot) -> Sectio
 fn conclusion(run: &Run, estimates: &Estimates, pivot: &Pivot) -> Option<String> {
     let sizes = sizes(run, estimates, pivot);
     let sentences: Vec<String> =
-        [costs(run, estimates, pivot), threshold(&sizes)].into_iter().flatten().collect();
+        [costs(run, estimates, pivot), splice_threshold(&sizes)].into_iter().flatten().collect();
     (!sentences.is_empty()).then(|| sentences.join(" "))
 }
 
@@ -74,75 +75,52 @@ fn costs(run: &Run, estimates: &Estimates, pivot: &Pivot) -> Option<String> {
     ))
 }
 
-/// Splice beside recv and send, with buffers of one size.
-struct Size {
-    bytes: usize,
-    /// The level, as shown.
-    text: String,
-    splice: Quotient,
-}
-
-impl Size {
-    fn pays(&self) -> bool {
-        matches!(self.splice, Quotient::Times(ratio) if ratio < 1.0)
-    }
-}
-
 /// The sizes that both have, ascending.
-fn sizes(run: &Run, estimates: &Estimates, pivot: &Pivot) -> Vec<Size> {
-    let mut sizes: Vec<Size> = Vec::new();
+fn sizes(run: &Run, estimates: &Estimates, pivot: &Pivot) -> Vec<Step> {
+    let mut sizes: Vec<Step> = Vec::new();
     for spliced in pivot.cells().filter(|placed| path_of(run, *placed) == ProxyPath::Splice) {
         let bytes = buffer_of(run, spliced);
         let copied = pivot.cells().find(|placed| {
             path_of(run, *placed) == ProxyPath::RecvSend && buffer_of(run, *placed) == bytes
         });
         let copied = copied.and_then(|placed| own_cost(estimates, placed));
-        let splice = quotient(own_cost(estimates, spliced), copied);
-        let text = zc_run::units::size_text(bytes as u64);
-        sizes.push(Size { bytes, text, splice });
+        let quotient = quotient(own_cost(estimates, spliced), copied);
+        sizes.push(step(bytes, quotient));
     }
-    sizes.sort_by_key(|size| size.bytes);
-    sizes.dedup_by_key(|size| size.bytes);
-    sizes
+    ascending(sizes)
+}
+
+fn step(bytes: usize, quotient: Quotient) -> Step {
+    let text = zc_run::units::size_text(bytes as u64);
+    Step { amount: bytes as f64, text, quotient }
 }
 
 /// From which size on splice costs less; `None` where that is not decided.
-fn threshold(sizes: &[Size]) -> Option<String> {
-    if sizes.iter().any(|size| size.splice == Quotient::Unknown) {
-        return None;
-    }
-    let place = sizes.iter().rposition(|size| !size.pays()).map_or(0, |last| last + 1);
-    let (below, from) = sizes.split_at(place);
-    let Some(first) = from.first() else {
-        let dearer = |size: &Size| match size.splice {
-            Quotient::Times(ratio) if ratio > 1.0 => {
-                Some(format!("{} with {}", times(ratio), size.text))
-            }
-            _ => None,
-        };
-        let each: Option<Vec<String>> = sizes.iter().map(dearer).collect();
-        let each = each.filter(|each| !each.is_empty())?;
-        return Some(format!(
-            "splice costs more than recv+send whatever the buffer: {} as much.",
-            list(&each)
-        ));
-    };
-    let Some(last) = below.last() else {
-        return Some(format!(
+fn splice_threshold(sizes: &[Step]) -> Option<String> {
+    match threshold(sizes) {
+        Threshold::Unknown | Threshold::Below => None,
+        Threshold::Nowhere => {
+            let dearer =
+                |size: &Step| Some(format!("{} with {}", times(size.dearer()?), size.text));
+            let each: Vec<String> = sizes.iter().map(dearer).collect::<Option<_>>()?;
+            Some(format!(
+                "splice costs more than recv+send whatever the buffer: {} as much.",
+                list(&each)
+            ))
+        }
+        Threshold::Everywhere(first, _) => Some(format!(
             "splice costs less than recv+send with all of these buffers, from {} on: a splice \
              threshold ({OF_HAPROXY}) may lie there.",
             first.text
-        ));
-    };
-    let at_last = match last.splice {
-        Quotient::Times(ratio) => format!("costs {} as much", times(ratio)),
-        _ => "was not shown to cost less".to_owned(),
-    };
-    Some(format!(
-        "splice costs less than recv+send from {} at a time on, and with {} it {at_last}: a splice \
-         threshold ({OF_HAPROXY}) should lie between them.",
-        first.text, last.text
-    ))
+        )),
+        Threshold::From { before, first } => Some(format!(
+            "splice costs less than recv+send from {} at a time on, and with {} it {}: a splice \
+             threshold ({OF_HAPROXY}) should lie between them.",
+            first.text,
+            before.text,
+            before.outcome()
+        )),
+    }
 }
 
 fn path_of(run: &Run, placed: Placed<'_>) -> ProxyPath {
@@ -159,14 +137,8 @@ mod tests {
 
     fn said(quotients: &[Quotient]) -> Option<String> {
         let sizes = quotients.iter().zip([4_096, 16_384, 65_536]);
-        let sizes: Vec<Size> = sizes
-            .map(|(splice, bytes)| Size {
-                bytes,
-                text: zc_run::units::size_text(bytes as u64),
-                splice: *splice,
-            })
-            .collect();
-        threshold(&sizes)
+        let sizes: Vec<Step> = sizes.map(|(splice, bytes)| step(bytes, *splice)).collect();
+        splice_threshold(&sizes)
     }
 
     #[test]

@@ -9,9 +9,10 @@ use crate::terminal::note::{Note, note};
 use crate::text::{distinct, list, shown};
 use zc_analysis::Estimates;
 use zc_run::escape;
+use zc_run::units::bit_rate_text;
 use zc_run::{
-    Cell, EndReason, Factor, FixedParams, Host, IpVersion, LinkKind, PeerKind, RemoteFacts, Run,
-    Slot, StatePlace, StateReading, StateValue,
+    Cell, Clients, EndReason, Factor, FixedParams, Host, IpVersion, LinkKind, PeerKind,
+    RemoteFacts, Run, Slot, StatePlace, StateReading, StateValue,
 };
 
 /// All notes above the tables.
@@ -91,11 +92,25 @@ fn rate(run: &Run, estimates: &Estimates) -> String {
     format!("{}{chosen}, {}{received}", rates(run), flows_and_buffers(run))
 }
 
-/// `1 flow, buffers of 64k`.
+/// `1 flow, buffers of 64k`, `100 and 1000 clients of 5Mbit/s, buffers of 32k`.
 pub(crate) fn flows_and_buffers(run: &Run) -> String {
-    let flows = spread(run, |at| at.flows.to_string());
-    let plural = if flows == "1" { "" } else { "s" };
-    format!("{flows} flow{plural}, buffers of {}", spread(run, |at| size(at.buffer_bytes)))
+    let of_clients = |text: fn(Clients) -> String| {
+        let texts = distinct(each(run).filter_map(|at| at.clients().map(text)));
+        (!texts.is_empty()).then(|| in_short(&texts))
+    };
+    let number = of_clients(|clients| clients.count.to_string());
+    let connections = match number.zip(of_clients(|it| bit_rate_text(it.rate_bytes_per_s))) {
+        Some((number, rate)) => {
+            let plural = if number == "1" { "" } else { "s" };
+            format!("{number} client{plural} of {rate}")
+        }
+        None => {
+            let flows = spread(run, |at| at.flows.to_string());
+            let plural = if flows == "1" { "" } else { "s" };
+            format!("{flows} flow{plural}")
+        }
+    };
+    format!("{connections}, buffers of {}", spread(run, |at| size(at.buffer_bytes)))
 }
 
 /// Link, MTU, congestion control and offloads.

@@ -8,8 +8,8 @@ use zc_analysis::{
     Series, Sides, SizePoint, Sizes, TimeLine, Undecided,
 };
 use zc_run::{
-    Block, Cell, Factor, FailedTrial, Level, LinkKind, OffloadSwitch, Placement, Push, RecvPath,
-    Run, SendPath, Support, SupportRow, Transfer, Unavailable, Unsoaked,
+    Block, Cell, Factor, FailedTrial, Level, Levels, LinkKind, OffloadSwitch, Placement, Push,
+    RecvPath, Run, SendPath, Support, SupportRow, Transfer, Unavailable, Unsoaked,
 };
 
 /// A run of `experiment`. `cost` gives the cost of each cell, sender and receiver in ns/KiB. A cell
@@ -534,6 +534,52 @@ pub(crate) fn proxy() -> (Run, Estimates) {
         };
         (400.0, own)
     })
+}
+
+/// The plan `clients`, in which sendfile pays from 5Mbit/s per client on, and no cell takes more
+/// than 5Gbit/s.
+pub(crate) fn clients() -> (Run, Estimates) {
+    let factors: [(Factor, &[&str]); 3] = [
+        (Factor::Clients, &["100", "1000"]),
+        (Factor::ClientRate, &["1Mbit/s", "5Mbit/s", "20Mbit/s", "50Mbit/s"]),
+        (Factor::Send, &["read+send", "sendfile", "msg-zerocopy"]),
+    ];
+    let (mut run, mut estimates) = plan("clients", &factors, Factor::Send, |cell| {
+        let clients = cell.levels.clients(&Levels::default()).unwrap();
+        let (call, kib) = path_cost(cell.transfer.send_path().unwrap());
+        let calls_per_kib = 1024.0 / packet_bytes(clients.rate_bytes_per_s);
+        let cold = clients.count as f64 / 20.0;
+        (1000.0 + cold + call * calls_per_kib + kib, 310.0)
+    });
+    let is_beyond = |cell: &Cell| {
+        cell.levels.clients(&Levels::default()).unwrap().total_bytes_per_s() > 5e9 / 8.0
+    };
+    let beyond: Vec<String> = run
+        .header
+        .plan
+        .cells
+        .iter()
+        .filter(|cell| is_beyond(cell))
+        .map(|cell| cell.label.clone())
+        .collect();
+    run.header.plan.cells.retain(|cell| !beyond.contains(&cell.label));
+    estimates.cells.retain(|cell| !beyond.contains(&cell.label));
+    estimates.verdict.cells.retain(|cell| !beyond.contains(&cell.label));
+    estimates.verdict.comparisons = estimates.verdict.cells.len();
+    (run.header.plan.fixed.rate_chosen, run.header.plan.fixed.buffer_bytes) = (false, 32 << 10);
+    for cell in &mut estimates.cells {
+        let rate = cell.levels.clients(&Levels::default()).unwrap().rate_bytes_per_s;
+        (cell.top_speed_bytes_per_s, cell.top_speed_by_memcpy) = (None, None);
+        cell.traffic.packet_bytes = Some(packet_bytes(rate) + 66.0);
+        cell.traffic.send_calls_per_mb = Some(1e6 / packet_bytes(rate));
+        cell.harness_ns_per_kib = None;
+    }
+    (run, estimates)
+}
+
+/// A millisecond of a client's rate, in segments of 1448 bytes of which there are at least two.
+fn packet_bytes(rate_bytes_per_s: f64) -> f64 {
+    (rate_bytes_per_s / 1e3 / 1448.0).floor().max(2.0) * 1448.0
 }
 
 /// A user-defined plan of 60 cells with two factors and the send path.

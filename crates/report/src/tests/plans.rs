@@ -4,8 +4,8 @@ use proptest::prelude::*;
 
 use super::fixture::{figure, ratio};
 use super::fixture_plans::{
-    affinity, components, cork, mtu, offloads, plan, proxy, receive, sixty, sizes, sockbuf, tls,
-    udp,
+    affinity, clients, components, cork, mtu, offloads, plan, proxy, receive, sixty, sizes,
+    sockbuf, tls, udp,
 };
 use crate::*;
 use zc_analysis::{
@@ -488,10 +488,42 @@ fn a_proxy_has_a_cost_of_its_own_and_splice_a_size_from_which_it_pays() {
 }
 
 #[test]
+fn clients_have_packets_and_a_rate_below_which_sendfile_stops_paying() {
+    let made = clients();
+    let text = shown(&made, 100);
+    fits(&text, 100);
+    assert!(!text.contains("op speed") && !text.contains("chosen so that"), "{text}");
+    insta::assert_snapshot!("plan_clients_100", text);
+    let sentence = |made: &Made| shown(made, 2000).trim_end().lines().last().unwrap().to_owned();
+    let mut together = made.clone();
+    together.1.sides_apart = false;
+    assert!(
+        sentence(&together).starts_with("For both ends, which are not told apart here, with 100")
+    );
+    // Compared with themselves in another state of the host, paths are not compared with others.
+    let mut states = made;
+    states
+        .1
+        .cells
+        .iter_mut()
+        .for_each(|cell| cell.by = cell.by.as_ref().map(|_| cell.label.clone()));
+    assert!(!sentence(&states).contains("clients sendfile"), "{}", sentence(&states));
+}
+
+#[test]
 fn withheld_verdicts_leave_no_conclusion_of_an_experiment() {
-    for mut made in
-        [sizes(), receive(), offloads(), cork(), affinity(), sockbuf(), mtu(), proxy(), sixty()]
-    {
+    for mut made in [
+        sizes(),
+        receive(),
+        offloads(),
+        cork(),
+        affinity(),
+        sockbuf(),
+        mtu(),
+        proxy(),
+        clients(),
+        sixty(),
+    ] {
         made.1.verdict.withheld = vec![Withheld::NoControl];
         let text = shown(&made, 120);
         let (_, after) = text.split_once("Verdict withheld").unwrap();
@@ -561,7 +593,7 @@ fn all_cells_with_the_same_levels_are_in_the_grid() {
 
 /// Any of the invented plans.
 fn any_made() -> impl Strategy<Value = Made> {
-    (0_usize..9).prop_map(|which| match which {
+    (0_usize..10).prop_map(|which| match which {
         0 => sizes(),
         1 => receive(),
         2 => offloads(),
@@ -570,6 +602,7 @@ fn any_made() -> impl Strategy<Value = Made> {
         5 => sockbuf(),
         6 => mtu(),
         7 => sixty(),
+        8 => clients(),
         _ => crate::tests::fixture::veth(),
     })
 }

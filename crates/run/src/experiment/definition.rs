@@ -63,6 +63,8 @@ pub enum Tables {
     Datagrams,
     /// The proxy's own cost, and from which buffer on splicing pays.
     Proxies,
+    /// The sender's own cost, its packets and calls, and from which rate per client on a path pays.
+    Clients,
 }
 
 /// A clause of a conclusion: what a factor does to the cost of each column.

@@ -8,6 +8,7 @@
 //! `experiments!`.
 
 mod affinity;
+mod clients;
 mod components;
 mod congestion;
 mod cork;
@@ -72,6 +73,7 @@ experiments! {
     Udp = udp,
     UdpReceive = udp_receive,
     Proxy = proxy,
+    Clients = clients,
     Sizes = sizes,
     Offloads = offloads,
     Cork = cork,

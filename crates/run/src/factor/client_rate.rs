@@ -27,7 +27,8 @@ impl Definition for ClientRateFactor {
     }
 
     fn value_for(&self, _cell: &Cell, at: &FixedParams, _link: &LinkFacts) -> Value {
-        at.clients().map_or(Value::Unset, |clients| Value::BitRate(clients.rate_bytes_per_s))
+        let of_clients = || at.clients().map(|clients| Value::BitRate(clients.rate_bytes_per_s));
+        at.more.get(self.name()).cloned().or_else(of_clients).unwrap_or(Value::Unset)
     }
 
     fn option(&self) -> Option<FactorOption> {

@@ -61,8 +61,12 @@ fn what_a_level_makes_of_a_cell_is_that_cell_s_level() {
     for level in examples() {
         let cell = with(&header.plan.cells[0], &level);
         assert_eq!(value_of(&level, &cell, &header), level.value, "{}", level.factor);
-        // And of no other factor.
-        for other in Factor::ALL.iter().filter(|other| **other != level.factor) {
+        // And of no other factor, but that clients have their rate.
+        let follows = |other: Factor| {
+            level.factor == Factor::Clients && matches!(other, Factor::Rate | Factor::ClientRate)
+        };
+        let others = Factor::ALL.iter().filter(|other| **other != level.factor);
+        for other in others.filter(|other| !follows(**other)) {
             let of = |cell: &Cell| Level::for_cell(*other, cell, &header.plan.fixed, &header.link);
             assert_eq!(of(&cell), of(&header.plan.cells[0]), "{} changes {other}", level.factor);
         }

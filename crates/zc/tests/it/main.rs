@@ -13,6 +13,7 @@ mod advise_servers;
 mod anonymise;
 mod classic;
 mod cli;
+mod clients;
 mod compare;
 mod contrib;
 mod docs;

@@ -178,6 +178,9 @@ fn check(options: &RunOptions) -> Result<()> {
     if options.plan.levels(Factor::Message).is_none() {
         return refused("plan without the factor \"message\", which is the length of a response");
     }
+    if options.held.clients(&Levels::default()).is_some() {
+        return refused("paced clients (--clients)");
+    }
     if options.remote.is_some() {
         return refused("other machine");
     }
