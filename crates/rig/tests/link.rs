@@ -91,6 +91,7 @@ const CASES: &[(&str, Case)] = &[
     ("null_has_packets_of_every_size_behind_a_bridge", gso_max::null_has_them_behind_a_bridge_too),
     ("veth_carries_packets_of_every_size", gso_max::veth_carries_packets_of_every_size),
     ("packets_of_paced_clients_are_small", clients::packets_are_small),
+    ("clients_beyond_the_ports_there_are_are_told_of", clients::ports_run_out_in_a_sentence),
     (
         "null_refuses_large_packets_over_ipv6_and_says_why",
         gso_max::null_refuses_large_packets_over_ipv6,

@@ -4,7 +4,8 @@
 use std::collections::HashSet;
 
 use zc_run::{
-    Cell, Clients, Error, Factor, HostState, Level, Levels, RecvPath, Result, SendPath, Unsoaked,
+    Cell, Clients, Error, Factor, HostState, Level, Levels, RecvPath, Result, SendPath, Transfer,
+    Unsoaked,
 };
 
 /// Suffix of the A/A control's label, after the name of the reference.
@@ -190,7 +191,9 @@ impl Spec {
     }
 
     fn cell(&self, levels: &[&Level], send: SendPath, recv: RecvPath) -> Cell {
-        let mut cell = Cell::of_paths(send, recv);
+        // Paired once all levels are there: before that, `send` may not be the path that `recv` is
+        // to receive from.
+        let mut cell = Cell::with_transfer(Transfer::Paths { send, recv });
         levels.iter().for_each(|level| level.put(&mut cell));
         cell.label = self.label(levels);
         cell.transfer = cell.transfer.paired();
@@ -235,7 +238,6 @@ fn without_repetitions(levels: Vec<Level>) -> Vec<Level> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use zc_run::Transfer;
 
     fn level(factor: Factor, text: &str) -> Level {
         Level::parse(factor, text).unwrap()
@@ -353,6 +355,14 @@ mod tests {
         assert_eq!(plan.product(), 1_000_000);
         let error = plan.cells(SendPath::ReadSend, RecvPath::Recv).unwrap_err();
         assert!(error.id == "too-many-cells" && error.message.contains("1000000"), "{error:?}");
+    }
+
+    #[test]
+    fn a_receiver_that_is_asked_for_receives_of_all_paths_of_its_form() {
+        let plan = spec(&[(Factor::Send, &["read+send", "udp-gso"])], &[Factor::Send]);
+        let cells = plan.cells(SendPath::ReadSend, RecvPath::UdpGro).unwrap().cells;
+        let receivers: Vec<_> = cells.iter().map(|cell| cell.transfer.receiver()).collect();
+        assert_eq!(receivers, [RecvPath::Recv, RecvPath::UdpGro, RecvPath::Recv]);
     }
 
     #[test]

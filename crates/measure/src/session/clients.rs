@@ -6,15 +6,19 @@ use std::collections::HashMap;
 use super::options::RunOptions;
 use super::rates::TopSpeed;
 use crate::plan::spec::{CONTROL_SUFFIX, Cells};
+use zc_kernel::mapping::may_lock;
 use zc_run::units::{bit_rate_text, rate_text};
 use zc_run::{
-    Cell, Clients, Error, Factor, FixedParams, ProxyPath, Result, Support, SupportRow, Unavailable,
-    Value,
+    Cell, Clients, Error, Factor, FixedParams, ProxyPath, Result, SendPath, Support, SupportRow,
+    Unavailable, Value,
 };
 
 /// The least share of its rate at which a cell is measured. Costs of one that reaches less would be
 /// those of full CPUs.
 const LEAST_SHARE: f64 = 0.9;
+
+/// About what a client's sends lock of memory: as much as its send buffer holds.
+const LOCKED_BYTES: usize = 128 << 10;
 
 /// Checks that cells of clients have nothing that only flows have.
 ///
@@ -130,21 +134,28 @@ fn full(fixed: &FixedParams, cells: &[Cell], speeds: &[TopSpeed]) -> HashMap<Str
         if let Some((clients, speed)) = clients.zip(speed)
             && speed < LEAST_SHARE * clients.total_bytes_per_s()
         {
-            full.insert(cell.label.clone(), too_slow(sentence(clients, speed)));
+            let locks = cell.transfer.send_path() == Some(SendPath::MsgZerocopy);
+            let no = too_slow(sentence(clients, speed, locks));
+            full.insert(cell.label.clone(), no);
         }
     }
     full
 }
 
 /// `1000 clients at 50Mbit/s are 6.25GB/s, and 1.9GB/s arrived: the CPUs are full`.
-fn sentence(clients: Clients, speed_bytes_per_s: f64) -> String {
+/// A path that `locks` memory may lack that.
+fn sentence(clients: Clients, speed_bytes_per_s: f64, locks: bool) -> String {
     let Clients { count, rate_bytes_per_s } = clients;
     format!(
-        "{count} client{} at {} are {}, and {} arrived: the CPUs are full",
+        "{count} client{} at {} are {}, and {} arrived: {}",
         if count == 1 { "" } else { "s" },
         bit_rate_text(rate_bytes_per_s),
         rate_text(clients.total_bytes_per_s()),
-        rate_text(three_digits(speed_bytes_per_s))
+        rate_text(three_digits(speed_bytes_per_s)),
+        match locks && !may_lock(count * LOCKED_BYTES) {
+            true => "the CPUs are full, or the memory that this user may lock (RLIMIT_MEMLOCK) is",
+            false => "the CPUs are full",
+        }
     )
 }
 

@@ -25,7 +25,7 @@ pub(super) fn section(run: &Run, estimates: &Estimates, pivot: &Pivot) -> Sectio
 
 /// Ratios of the sender's cost, where the table of ratios is of both ends.
 fn own_ratios(run: &Run, estimates: &Estimates, pivot: &Pivot) -> Option<Part> {
-    if !estimates.sides_apart {
+    if !estimates.sides_apart || estimates.sender_alone {
         return None;
     }
     let caption = format!(

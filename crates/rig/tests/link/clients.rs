@@ -1,11 +1,38 @@
 //! Paced clients over links of zc's own.
 
 use super::End;
-use super::several::{PROOF, rig};
+use super::several::{PROOF, links, rig, rig_over};
 use zc_run::{Cell, Factor, Level, LinkKind, Probe, RecvPath, SendPath, TrialKind};
 
 /// Two segments of an MTU of 1500: what TCP makes of a millisecond at these rates.
 const TWO_SEGMENTS: u64 = 2 * 1448;
+
+fn cell(send: SendPath, clients: &str) -> Cell {
+    let mut cell = Cell::of_paths(send, RecvPath::Recv);
+    for (factor, text) in [(Factor::Clients, clients), (Factor::ClientRate, "10Mbit/s")] {
+        Level::parse(factor, text).unwrap().put(&mut cell);
+    }
+    cell
+}
+
+/// Two clients more than there are ports are told of, and the trial after that has all of them.
+pub(crate) fn ports_run_out_in_a_sentence() -> End {
+    let links = or_skip!(links(LinkKind::Veth, &[]));
+    let link = links.base().clone();
+    let narrowed = std::thread::spawn(move || {
+        link.enter_sender().unwrap();
+        std::fs::write("/proc/sys/net/ipv4/ip_local_port_range", "40000 40099")
+    });
+    if let Err(error) = narrowed.join().unwrap() {
+        return End::Skipped(format!("the range of ports cannot be set: {error}"));
+    }
+    let mut rig = rig_over(links, &[]);
+    let error = rig.run(&cell(SendPath::Sendfile, "102"), TrialKind::Soaked).unwrap_err();
+    let text = error.message;
+    assert!(text.contains("102 clients need a port each, and of the 100 of"), "{text}");
+    rig.run(&cell(SendPath::Sendfile, "100"), TrialKind::Soaked).unwrap();
+    End::Passed
+}
 
 pub(crate) fn packets_are_small() -> End {
     let mut skipped = None;
@@ -19,10 +46,7 @@ pub(crate) fn packets_are_small() -> End {
             Err(End::Passed) => unreachable!(),
         };
         for send in [SendPath::ReadSend, SendPath::Sendfile, SendPath::MsgZerocopy] {
-            let mut cell = Cell::of_paths(send, RecvPath::Recv);
-            for (factor, text) in [(Factor::Clients, "40"), (Factor::ClientRate, "10Mbit/s")] {
-                Level::parse(factor, text).unwrap().put(&mut cell);
-            }
+            let cell = cell(send, "40");
             match rig.prove(&cell, PROOF) {
                 Ok(Ok(Probe::Proof { .. })) => {}
                 Ok(Err(no)) if no.kind.name() == "refused" => continue, // RLIMIT_MEMLOCK

@@ -9,7 +9,7 @@ use OffloadSwitch::{NoChecksum, NoGro, NoGso, NoSg, NoTso};
 
 use super::{End, PATIENCE, counts_what_is_sent, one_cpu, sent_to_far_end, two_cpus};
 use zc_rig::link::{AckGenerator, Link, Several, Sides, Steering, bring_up_several};
-use zc_rig::trial::{self, Rig, RigSetup};
+use zc_rig::trial::{self, Links, Rig, RigSetup};
 use zc_run::{
     Cell, FixedParams, Levels, LinkKind, LinkOptions, OffloadSwitch, Probe, RecvPath, SendPath,
     Timing, TrialKind, UnavailableKind,
@@ -252,11 +252,22 @@ pub(crate) fn rig(
     levels: &[Levels],
     files: &[std::path::PathBuf],
 ) -> Result<Rig, End> {
+    Ok(rig_over(links(kind, levels)?, files))
+}
+
+/// Links of one kind, for cells of these levels.
+pub(crate) fn links(kind: LinkKind, levels: &[Levels]) -> Result<Links, End> {
     let Sides { sender_cpu, receiver_cpu } = two_cpus()?;
     let options = LinkOptions::default();
     let others: Vec<LinkOptions> = levels.iter().map(|levels| options.at(levels)).collect();
-    let up = trial::bring_up(&[kind], sender_cpu, receiver_cpu, &options, &others)
-        .map_err(|error| End::Skipped(error.message))?;
+    let up = trial::bring_up(&[kind], sender_cpu, receiver_cpu, &options, &others);
+    up.map(|up| up.links).map_err(|error| End::Skipped(error.message))
+}
+
+/// A rig over these links, on the first two CPUs.
+pub(crate) fn rig_over(links: Links, files: &[std::path::PathBuf]) -> Rig {
+    let kind = links.base().facts().kind;
+    let Ok(Sides { sender_cpu, receiver_cpu }) = two_cpus() else { panic!("the link has two") };
     let fixed = FixedParams {
         link: kind,
         rate_bytes_per_s: 100e6,
@@ -274,8 +285,7 @@ pub(crate) fn rig(
         unsoaked_ns: 5_000_000,
     };
     let (setup, _) = trial::open_files(files, 1, fixed.buffer_bytes, &[], sender_cpu).unwrap();
-    Ok(Rig::new(RigSetup { links: up.links, setup, fixed, timing, remote: None, sampler: None })
-        .unwrap())
+    Rig::new(RigSetup { links, setup, fixed, timing, remote: None, sampler: None }).unwrap()
 }
 
 fn cell(send: SendPath, levels: &Levels) -> Cell {

@@ -21,7 +21,7 @@ clients-at-most = "5Gbit/s"     # of all clients of a cell together
 buffer = "32k"                  # a buffer of nginx's output_buffers
 
 [reference]
-client-rate = "20Mbit/s"        # of the controls, whose windows are short at this rate
+client-rate = "5Mbit/s"         # of the controls: short windows, and CPUs that are far from full
 
 [[factor]]
 name = "clients"

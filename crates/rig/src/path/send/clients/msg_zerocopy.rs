@@ -32,6 +32,8 @@ struct Sends {
     /// SO_ZEROCOPY is set.
     prepared: bool,
     outstanding: u64,
+    /// It is among those that were refused.
+    is_refused: bool,
 }
 
 impl MsgZerocopy {
@@ -81,7 +83,9 @@ impl ClientSender for MsgZerocopy {
                 }
                 // A completion makes room: this client's (net.core.optmem_max), or that of another
                 // one (RLIMIT_MEMLOCK).
-                self.refused.push(client);
+                if !std::mem::replace(&mut sends.is_refused, true) {
+                    self.refused.push(client);
+                }
                 self.has_room = false;
                 Ok(Offered::FULL)
             }
@@ -111,7 +115,12 @@ impl ClientSender for MsgZerocopy {
     }
 
     fn refused(&mut self) -> Vec<usize> {
-        if self.has_room { std::mem::take(&mut self.refused) } else { Vec::new() }
+        if !self.has_room {
+            return Vec::new();
+        }
+        let refused = std::mem::take(&mut self.refused);
+        refused.iter().for_each(|client| self.sends[*client].is_refused = false);
+        refused
     }
 
     fn outstanding(&self) -> u64 {
