@@ -31,9 +31,10 @@ pub(super) struct DatagramReceiver {
 /// net.core.rmem_max.
 const RCVBUF_BYTES: usize = 4 << 20;
 
-/// Bytes that are under way at most at top speed, and the least piece after which that is looked at.
+/// Bytes that are under way at most at top speed, and the piece after which that is looked at. With
+/// pieces of a whole call of 64 KiB, speeds were lower and scattered.
 const IN_FLIGHT_BYTES: u64 = 128 << 10;
-const PIECE_BYTES: usize = 32 << 10;
+pub(super) const PIECE_BYTES: usize = 32 << 10;
 
 /// What has not arrived for so long is lost: a receiver takes a datagram in microseconds.
 const LATE: Duration = Duration::from_millis(1);
@@ -44,11 +45,6 @@ const PAUSE: Duration = Duration::from_micros(200);
 /// In a proof this many datagrams are under way at most: any receive buffer has room for them, also
 /// where io_uring has each charged with whole pages.
 const PROVEN_AT_ONCE: usize = 16;
-
-/// The piece after which a sender at top speed looks: one call at least, as shorter ones are slower.
-pub(super) fn at_top_speed(datagrams: Datagrams) -> usize {
-    datagrams.call_bytes().max(PIECE_BYTES)
-}
 
 /// The piece after which a proof waits.
 pub(super) fn proven_at_once(datagrams: Datagrams) -> usize {

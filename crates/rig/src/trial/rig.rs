@@ -436,7 +436,7 @@ impl Rig {
             stop_after_bytes: None,
             first_file: self.first_file,
             piece_bytes: match (config.datagrams, kind) {
-                (Some(sent), TrialKind::TopSpeed) => datagrams::at_top_speed(sent),
+                (Some(_), TrialKind::TopSpeed) => datagrams::PIECE_BYTES,
                 _ => bursts.piece_bytes(config.fixed.piece_bytes),
             },
             checksum: false,
