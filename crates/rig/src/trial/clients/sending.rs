@@ -27,7 +27,7 @@ use zc_kernel::tcp;
 use zc_run::{Clients, Error, Result, SendCounts, Usage};
 
 /// Clients begin so many files apart: they are not all sent the same at the same time.
-pub(in super::super) const FILES_APART: usize = 17;
+pub(crate) const FILES_APART: usize = 17;
 
 /// What a client is sent.
 struct Client {

@@ -20,7 +20,7 @@ pub(super) fn apart_ns(clients: Clients) -> u64 {
 }
 
 /// The timing of a trial, whose parts are long enough for its clients.
-pub(in super::super) fn at_least(timing: Timing, clients: Option<Clients>) -> Timing {
+pub(crate) fn at_least(timing: Timing, clients: Option<Clients>) -> Timing {
     let Some(clients) = clients else { return timing };
     let within_ns = refills_ns(clients, WITHIN);
     Timing {
@@ -37,7 +37,7 @@ fn refills_ns(clients: Clients, refills: f64) -> u64 {
 
 /// As many flows as these clients are, where counters of all have to be read and sockets freed: a
 /// client is a socket in a thread that there is, and a flow two threads with files in /proc.
-pub(in super::super) fn weight(flows: usize, clients: Option<Clients>) -> usize {
+pub(crate) fn weight(flows: usize, clients: Option<Clients>) -> usize {
     const CLIENTS_OF_A_FLOW: usize = 40;
     flows + clients.map_or(0, |clients| clients.count / CLIENTS_OF_A_FLOW)
 }

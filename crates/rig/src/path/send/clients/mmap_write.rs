@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::super::setup::SendSetup;
 use super::super::socket_writer::{broken_with_file, mapping};
-use super::{ClientSender, Offered, broken_client, would_block};
+use super::client_sender::{ClientSender, Offered, broken_client, would_block};
 use crate::workload::{FileSet, Piece};
 use zc_run::{Result, SendCounts, Unavailable};
 

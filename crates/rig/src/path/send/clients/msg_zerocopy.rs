@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::super::setup::SendSetup;
 use super::super::socket_writer::broken;
 use super::super::zerocopy_tracker::is_out_of_room;
-use super::{ClientSender, Offered, broken_client, would_block};
+use super::client_sender::{ClientSender, Offered, broken_client, would_block};
 use crate::path::resident::ResidentCopy;
 use crate::workload::Piece;
 use zc_kernel::errqueue::{next_completion, send_zerocopy};

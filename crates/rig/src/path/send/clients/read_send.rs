@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::super::setup::SendSetup;
 use super::super::socket_writer::{begins_at, broken, read};
-use super::{ClientSender, Offered, broken_client, would_block};
+use super::client_sender::{ClientSender, Offered, broken_client, would_block};
 use crate::workload::{FileSet, Piece};
 use zc_kernel::pages::{Pages, page_size};
 use zc_kernel::tcp;

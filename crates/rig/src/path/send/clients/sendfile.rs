@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::super::sendfile::probe;
 use super::super::setup::SendSetup;
 use super::super::socket_writer::broken_with_file;
-use super::{ClientSender, Offered, broken_client, would_block};
+use super::client_sender::{ClientSender, Offered, broken_client, would_block};
 use crate::workload::{FileSet, Piece};
 use zc_run::{Result, SendCounts, Unavailable};
 
