@@ -128,7 +128,8 @@ pub(super) fn add_noted(flows: &[Flow], into: &mut LinkCounters) {
     }
 }
 
-/// TCP_INFO of the sending sockets, summed; `None` when the kernel did not answer for one of them.
+/// TCP_INFO of the sending sockets, summed; `None` when the kernel did not answer for one of them,
+/// or none is of TCP.
 pub(super) fn tcp_reading(flows: &[Flow]) -> Option<TcpReading> {
     let mut sum = TcpReading { at_ns: zc_kernel::clock::monotonic_ns(), ..TcpReading::default() };
     for (index, socket) in flows.iter().flat_map(|flow| flow.socket().streams()).enumerate() {
@@ -147,7 +148,7 @@ pub(super) fn tcp_reading(flows: &[Flow]) -> Option<TcpReading> {
             sum.snd_cwnd = info.snd_cwnd;
         }
     }
-    Some(sum)
+    (sum.snd_mss > 0).then_some(sum)
 }
 
 /// Current parameters of the sockets of all flows; `None` where the kernel does not say.

@@ -45,7 +45,11 @@ pub(super) fn connect(
             noted.extend(generator.map(|generator| generator.expect(socket.port())));
             EFFECTS.iter().try_for_each(|effect| effect.before_connect(&socket, &config.fixed))?;
             let begun = socket.begin_connect(to.address);
-            sockets.push(begun.map_err(|error| not_connected(to, error))?);
+            let socket = begun.map_err(|error| not_connected(to, error))?;
+            // Whenever it is closed, its port is free at once.
+            tcp::set_reset_on_close(&socket)
+                .map_err(|error| Error::os("set SO_LINGER of a client", error))?;
+            sockets.push(socket);
         }
         for socket in &sockets[begun..] {
             tcp::wait_connected(socket, PATIENCE).map_err(|error| not_connected(to, error))?;
