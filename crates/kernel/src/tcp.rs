@@ -409,6 +409,22 @@ pub fn set_zerocopy(socket: impl AsFd, on: bool) -> io::Result<()> {
     set_int(socket, libc::SOL_SOCKET, libc::SO_ZEROCOPY, libc::c_int::from(on))
 }
 
+/// Sets the largest segment of a connection that has not begun (TCP_MAXSEG), in bytes, its options
+/// included.
+///
+/// # Errors
+/// - EINVAL: less than 88 or more than 32767 bytes.
+///
+/// # References
+/// [tcp(7)], TCP_MAXSEG
+///
+/// [tcp(7)]: https://man7.org/linux/man-pages/man7/tcp.7.html
+#[doc(alias = "setsockopt")]
+#[doc(alias = "TCP_MAXSEG")]
+pub fn set_maximum_segment(socket: impl AsFd, bytes: u16) -> io::Result<()> {
+    set_int(socket, libc::IPPROTO_TCP, libc::TCP_MAXSEG, bytes.into())
+}
+
 /// Sets the most payload bytes per second that TCP hands down (SO_MAX_PACING_RATE); `None` lifts
 /// that limit. Where the device's queueing discipline is not fq, a timer of the socket paces it.
 ///
@@ -1133,6 +1149,21 @@ mod tests {
         assert_eq!(foreign.unwrap_err().raw_os_error(), Some(libc::EADDRNOTAVAIL));
         let other_family = begin_connect(to, Some("[::1]:0".parse().unwrap()));
         assert_eq!(other_family.unwrap_err().raw_os_error(), Some(libc::EAFNOSUPPORT));
+    }
+
+    #[test]
+    fn a_connection_has_segments_and_a_rate_as_small_as_asked_for() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let to = listener.local_addr().unwrap();
+        let socket = Unconnected::bind_towards(to).unwrap();
+        set_maximum_segment(&socket, 1460).unwrap();
+        assert!(set_maximum_segment(&socket, 8).is_err());
+        let socket = socket.connect(to, Duration::from_secs(20)).unwrap();
+        assert!(info(&socket).unwrap().snd_mss <= 1460);
+        assert!(info(&socket).unwrap().pacing_rate > 125_000);
+        set_max_pacing_rate(&socket, Some(125_000)).unwrap();
+        assert_eq!(info(&socket).unwrap().pacing_rate, 125_000);
+        set_max_pacing_rate(&socket, None).unwrap();
     }
 
     #[test]

@@ -417,7 +417,7 @@ impl Rig {
         let flows = config.flows();
         let count = clients::weight(flows, config.clients);
         self.ended_flows = count;
-        let timing = clients::at_least(self.timing, config.clients);
+        let timing = clients::at_least(self.timing, config.clients, config.fixed.link);
         let warmup_ns = timing.warmup_ns.max(2 * apart_ns(count));
         let more_ns = UNSOAKED_NS_PER_FLOW * count.saturating_sub(1) as u64;
         let by_idle_clock = self.idle_clock.is_some()

@@ -55,7 +55,7 @@ fn paths_that_wait_for_one_connection_are_rows_with_their_reason() {
         "--link",
         "loopback",
         "--clients",
-        "3",
+        "30",
         "--client-rate",
         "5Mbit/s",
         "--paths",

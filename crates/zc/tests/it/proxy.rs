@@ -45,7 +45,7 @@ fn proxies_are_proven_paid_for_and_compared() {
         let Slot::Trial(trial) = slot else { continue };
         assert!(trial.whole_bytes > 0 || trial.kind.sends_nothing(), "{}", trial.cell);
     }
-    assert!(shown.contains("recv+send 64k") && shown.contains("splice 4k"), "{shown}");
+    assert!(shown.contains("recv+send") && shown.contains("splice"), "{shown}");
 }
 
 #[test]

@@ -13,11 +13,14 @@ use super::super::worker::{PATIENCE, TrialError};
 use super::accepting::Ports;
 use crate::link::{AckGenerator, NotedFlow};
 use zc_kernel::tcp::{self, Unconnected};
-use zc_run::{Error, FixedParams, Unavailable};
+use zc_run::{Error, FixedParams, LinkKind, Unavailable};
 
 /// Connections to a listener that are under way at most: it has room for 128 that it has not
 /// accepted (`std::net::TcpListener`).
 const TO_A_LISTENER: usize = 100;
+
+/// The segment of an MTU of 1500, over IPv4.
+const ETHERNET_S_SEGMENT: u16 = 1460;
 
 const PORT_RANGE: &str = "/proc/sys/net/ipv4/ip_local_port_range";
 
@@ -44,6 +47,11 @@ pub(super) fn connect(
             ports.add(socket.port());
             noted.extend(generator.map(|generator| generator.expect(socket.port())));
             EFFECTS.iter().try_for_each(|effect| effect.before_connect(&socket, &config.fixed))?;
+            if config.fixed.link == LinkKind::Loopback {
+                // Two segments of its MTU would be what a client takes in a fifth of a second.
+                tcp::set_maximum_segment(&socket, ETHERNET_S_SEGMENT)
+                    .map_err(|error| Error::os("set TCP_MAXSEG of a client", error))?;
+            }
             let begun = socket.begin_connect(to.address);
             let socket = begun.map_err(|error| not_connected(to, error))?;
             // Whenever it is closed, its port is free at once.

@@ -135,7 +135,7 @@ pub(super) fn send(
         turns: 0,
         unended: clients.count,
     };
-    let apart_ns = if is_paced { timing::apart_ns(clients) } else { 0 };
+    let apart_ns = if is_paced { timing::apart_ns(clients, config.fixed.link) } else { 0 };
     served.serve(begin_ns.max(monotonic_ns()), apart_ns, stop)?;
     if is_paced {
         pace(&served.sockets, None)?;
