@@ -19,5 +19,6 @@ mod testing;
 
 pub use proxy::{Forwarder, ProxySetup, open_forwarder};
 pub use recv::{Inspect, Receiver, RecvSetup, open_receiver, receive_memory_bytes, shows_bytes};
+pub(crate) use recv::{not_received, receive_buffer};
 pub use resident::{Resident, ResidentCopy};
 pub use send::{ClientSender, More, SendSetup, Sender, open_client_sender, open_sender};

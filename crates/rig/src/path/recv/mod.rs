@@ -28,6 +28,7 @@ use zc_run::{RecvPath, Unavailable};
 
 pub use receiver::{Inspect, Receiver};
 pub use setup::RecvSetup;
+pub(crate) use socket_reader::{broken as not_received, buffer as receive_buffer};
 
 /// Every receive path, as its file defines it.
 fn definition(path: RecvPath) -> Definition {

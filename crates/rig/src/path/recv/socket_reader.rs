@@ -32,7 +32,7 @@ impl SocketReader {
 }
 
 /// The error of a failed call.
-pub(super) fn broken(call: &str, error: io::Error) -> Error {
+pub(crate) fn broken(call: &str, error: io::Error) -> Error {
     match error.kind() {
         io::ErrorKind::ConnectionReset => {
             Error::failed("sender-reset", "the sender reset the connection")
@@ -46,7 +46,7 @@ pub(super) fn broken(call: &str, error: io::Error) -> Error {
 }
 
 /// A buffer of whole pages, all of them populated.
-pub(super) fn buffer(bytes: usize) -> std::result::Result<Pages, Unavailable> {
+pub(crate) fn buffer(bytes: usize) -> std::result::Result<Pages, Unavailable> {
     let mut pages = Pages::new(bytes).map_err(|error| {
         Unavailable::failed(format!("cannot allocate a buffer of {bytes} bytes: {error}"))
     })?;

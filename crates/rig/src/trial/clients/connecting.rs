@@ -78,8 +78,7 @@ fn not_connected(to: &Target, error: io::Error) -> Error {
     Error::os(format!("connect a client to {}", to.address), error)
 }
 
-/// Why a socket gets no port. Of the range about half are there for those that bind before they
-/// connect, and others may have some.
+/// Why a socket gets no port. Others may have some of the range.
 fn not_bound(error: io::Error, count: usize) -> TrialError {
     if error.kind() != io::ErrorKind::AddrInUse {
         return Error::os("open the socket of a client", error).into();

@@ -10,9 +10,10 @@ use super::super::counting::Counting;
 use super::super::receiving::RecvConfig;
 use super::super::worker::{GLANCE, Published, Ready, TrialError};
 use super::poller::{EventFlags, Poller};
+use crate::path;
 use zc_kernel::pages::Pages;
 use zc_kernel::tcp;
-use zc_run::{Error, RecvCounts, RecvPath, Result, Unavailable};
+use zc_run::{RecvCounts, RecvPath, Result};
 
 /// The far ends of the clients.
 struct FarEnds {
@@ -49,12 +50,7 @@ pub(super) fn receive(
 
 impl FarEnds {
     fn open(sockets: Vec<TcpStream>, how: &RecvConfig) -> std::result::Result<Self, TrialError> {
-        let bytes = how.buffer_bytes;
-        let mut buffer = Pages::new(bytes).map_err(|error| {
-            let no = format!("cannot allocate a buffer of {bytes} bytes: {error}");
-            TrialError::CannotRun(Unavailable::failed(no))
-        })?;
-        buffer.as_mut_slice().fill(0);
+        let buffer = path::receive_buffer(how.buffer_bytes).map_err(TrialError::CannotRun)?;
         let poller = Poller::new()?;
         for (client, socket) in sockets.iter().enumerate() {
             poller.add(client, socket, EventFlags::IN)?;
@@ -92,10 +88,7 @@ impl FarEnds {
                     counts.set(self.counts);
                 }
                 Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
-                Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => {
-                    return Err(Error::failed("sender-reset", "the sender reset a connection"));
-                }
-                Err(error) => return Err(Error::os("receive with recv(2)", error)),
+                Err(error) => return Err(path::not_received("recv(2)", error)),
             }
         }
         for client in ended {

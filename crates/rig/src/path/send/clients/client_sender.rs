@@ -5,7 +5,7 @@ use std::os::fd::BorrowedFd;
 
 use super::super::socket_writer::broken;
 use crate::workload::Piece;
-use zc_run::{Result, SendCounts};
+use zc_run::{Error, Result, SendCounts};
 
 /// How much of a piece a client's socket took.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,13 +17,29 @@ pub struct Offered {
 }
 
 impl Offered {
-    /// What a call took of `len` bytes that it was given.
-    pub(super) fn of(taken: usize, len: usize) -> Self {
-        Self { taken, is_full: taken < len }
-    }
-
     /// Nothing.
     pub(super) const FULL: Self = Self { taken: 0, is_full: true };
+
+    /// What a call on a client's socket took of the `len` bytes that it was given, which is counted.
+    ///
+    /// # Errors
+    /// It failed, and not because the socket is full: `explain` converts its error.
+    pub(super) fn by(
+        called: io::Result<usize>,
+        len: usize,
+        counts: &mut SendCounts,
+        explain: impl FnOnce(io::Error) -> Error,
+    ) -> Result<Self> {
+        match called {
+            Ok(taken) => {
+                counts.bytes += taken as u64;
+                counts.short += u64::from(taken < len);
+                Ok(Self { taken, is_full: taken < len })
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(Self::FULL),
+            Err(error) => Err(explain(error)),
+        }
+    }
 }
 
 /// A send path to clients that are numbered from 0.
@@ -71,9 +87,4 @@ pub(super) fn broken_client(socket: BorrowedFd<'_>, call: &str) -> Result<()> {
         Ok(None) => Ok(()),
         Ok(Some(error)) | Err(error) => Err(broken(call, error)),
     }
-}
-
-/// Whether a call failed only because the socket is full.
-pub(super) fn would_block(error: &io::Error) -> bool {
-    error.kind() == io::ErrorKind::WouldBlock
 }

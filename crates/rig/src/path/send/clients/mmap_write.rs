@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::super::setup::SendSetup;
 use super::super::socket_writer::{broken_with_file, mapping};
-use super::client_sender::{ClientSender, Offered, broken_client, would_block};
+use super::client_sender::{ClientSender, Offered, broken_client};
 use crate::workload::{FileSet, Piece};
 use zc_run::{Result, SendCounts, Unavailable};
 
@@ -30,15 +30,11 @@ impl ClientSender for MmapWrite {
     fn offer(&mut self, _client: usize, socket: BorrowedFd<'_>, piece: Piece) -> Result<Offered> {
         let len = piece.len.min(self.buffer_bytes);
         self.counts.calls += 1;
-        match mapping(&self.files, piece.file)?.write(socket, piece.offset, len) {
-            Ok(taken) => {
-                self.counts.bytes += taken as u64;
-                self.counts.short += u64::from(taken < len);
-                Ok(Offered::of(taken, len))
-            }
-            Err(error) if would_block(&error) => Ok(Offered::FULL),
-            Err(error) => Err(broken_with_file("write(2)", &self.files.files[piece.file], error)),
-        }
+        let written = mapping(&self.files, piece.file)?.write(socket, piece.offset, len);
+        let source = &self.files.files[piece.file];
+        Offered::by(written, len, &mut self.counts, |error| {
+            broken_with_file("write(2)", source, error)
+        })
     }
 
     fn look(&mut self, _client: usize, socket: BorrowedFd<'_>) -> Result<()> {

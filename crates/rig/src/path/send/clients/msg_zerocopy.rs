@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::super::setup::SendSetup;
 use super::super::socket_writer::broken;
 use super::super::zerocopy_tracker::is_out_of_room;
-use super::client_sender::{ClientSender, Offered, broken_client, would_block};
+use super::client_sender::{ClientSender, Offered, broken_client};
 use crate::path::resident::ResidentCopy;
 use crate::workload::Piece;
 use zc_kernel::errqueue::{next_completion, send_zerocopy};
@@ -64,14 +64,6 @@ impl ClientSender for MsgZerocopy {
         let len = piece.len.min(self.buffer_bytes);
         self.counts.calls += 1;
         match send_zerocopy(socket, self.resident.pages(), start..start + len, false) {
-            Ok(taken) => {
-                sends.outstanding += 1;
-                self.outstanding += 1;
-                self.counts.bytes += taken as u64;
-                self.counts.short += u64::from(taken < len);
-                Ok(Offered::of(taken, len))
-            }
-            Err(error) if would_block(&error) => Ok(Offered::FULL),
             Err(error) if is_out_of_room(&error) => {
                 self.counts.enobufs += 1;
                 if self.outstanding == 0 {
@@ -89,7 +81,11 @@ impl ClientSender for MsgZerocopy {
                 self.has_room = false;
                 Ok(Offered::FULL)
             }
-            Err(error) => Err(broken("MSG_ZEROCOPY", error)),
+            sent => {
+                sends.outstanding += u64::from(sent.is_ok());
+                self.outstanding += u64::from(sent.is_ok());
+                Offered::by(sent, len, &mut self.counts, |error| broken("MSG_ZEROCOPY", error))
+            }
         }
     }
 

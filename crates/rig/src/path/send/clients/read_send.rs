@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::super::setup::SendSetup;
 use super::super::socket_writer::{begins_at, broken, read};
-use super::client_sender::{ClientSender, Offered, broken_client, would_block};
+use super::client_sender::{ClientSender, Offered, broken_client};
 use crate::workload::{FileSet, Piece};
 use zc_kernel::pages::{Pages, page_size};
 use zc_kernel::tcp;
@@ -72,16 +72,11 @@ impl ClientSender for ReadSend {
         }
         let bytes = &buffer[held.from..held.to];
         self.counts.calls += 1;
-        match tcp::send(socket, bytes) {
-            Ok(taken) => {
-                self.counts.bytes += taken as u64;
-                self.counts.short += u64::from(taken < bytes.len());
-                held.from += taken;
-                Ok(Offered::of(taken, bytes.len()))
-            }
-            Err(error) if would_block(&error) => Ok(Offered::FULL),
-            Err(error) => Err(broken("send(2)", error)),
-        }
+        let sent = tcp::send(socket, bytes);
+        let offered =
+            Offered::by(sent, bytes.len(), &mut self.counts, |error| broken("send(2)", error))?;
+        held.from += offered.taken;
+        Ok(offered)
     }
 
     fn look(&mut self, _client: usize, socket: BorrowedFd<'_>) -> Result<()> {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::super::sendfile::probe;
 use super::super::setup::SendSetup;
 use super::super::socket_writer::broken_with_file;
-use super::client_sender::{ClientSender, Offered, broken_client, would_block};
+use super::client_sender::{ClientSender, Offered, broken_client};
 use crate::workload::{FileSet, Piece};
 use zc_run::{Result, SendCounts, Unavailable};
 
@@ -32,16 +32,13 @@ impl ClientSender for Sendfile {
         let source = &self.files.files[piece.file];
         let len = piece.len.min(self.call_bytes);
         self.counts.calls += 1;
-        match zc_kernel::splice::sendfile(socket, &source.file, &mut { piece.offset }, len) {
-            Ok(0) => Err(source.became_shorter()),
-            Ok(taken) => {
-                self.counts.bytes += taken as u64;
-                self.counts.short += u64::from(taken < len);
-                Ok(Offered::of(taken, len))
-            }
-            Err(error) if would_block(&error) => Ok(Offered::FULL),
-            Err(error) => Err(broken_with_file("sendfile(2)", source, error)),
+        let sent = zc_kernel::splice::sendfile(socket, &source.file, &mut { piece.offset }, len);
+        if matches!(sent, Ok(0)) {
+            return Err(source.became_shorter());
         }
+        Offered::by(sent, len, &mut self.counts, |error| {
+            broken_with_file("sendfile(2)", source, error)
+        })
     }
 
     fn look(&mut self, _client: usize, socket: BorrowedFd<'_>) -> Result<()> {
