@@ -56,3 +56,31 @@ pub(super) fn accept(
     }
     Ok(accepted)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stranger_s_connection_is_not_taken_for_a_client_s() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let connect = || TcpStream::connect(address).unwrap();
+        let port = |socket: &TcpStream| socket.local_addr().unwrap().port();
+        let all: Vec<TcpStream> = (0..6).map(|_| connect()).collect();
+        let (ports, own) = (Ports::default(), [&all[1], &all[4]].map(port));
+        own.iter().for_each(|port| ports.add(*port));
+        let accepted = accept(&listener, &ports, own.len(), &AtomicBool::new(false)).unwrap();
+        let accepted: Vec<u16> =
+            accepted.iter().map(|socket| socket.peer_addr().unwrap().port()).collect();
+        assert_eq!(accepted, own);
+    }
+
+    #[test]
+    fn clients_that_nobody_wants_any_more_are_not_waited_for() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let began = Instant::now();
+        accept(&listener, &Ports::default(), 1, &AtomicBool::new(true)).unwrap_err();
+        assert!(began.elapsed() < PATIENCE);
+    }
+}
