@@ -10,6 +10,7 @@
 mod asked_for;
 mod asker;
 mod burner;
+mod copies;
 mod found;
 mod generator;
 mod kept;
@@ -22,6 +23,7 @@ mod whole;
 
 pub use asked_for::AskedFor;
 pub use asker::{Asker, RemoteLoad};
+pub use copies::{Listening, ServerCopy, serve as serve_copies};
 pub use found::Found;
 pub use generator::{Generator, URL as GENERATOR_URL};
 pub use kept::keep as keep_server;
