@@ -1,0 +1,73 @@
+//! Lines that can be tried, and the facts of a machine that decide whether they can be.
+
+/// One line to try against the present state.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Candidate {
+    /// The line without its semicolon: `tcp_nopush off`, `sysctl net.ipv4.tcp_notsent_lowat=131072`.
+    pub name: String,
+    /// What is in effect now: `tcp_nopush on`, or `tcp_nopush off (default)`.
+    pub present: String,
+    /// How a configuration or a network namespace is changed to try it.
+    pub change: Change,
+    /// Why it may matter, in one sentence.
+    pub reason: String,
+    /// A URL or document that describes it.
+    pub reference: String,
+}
+
+/// What distinguishes a trial from the present state.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Change {
+    /// A directive, set for the site where it is in effect.
+    Directive {
+        /// `sendfile_max_chunk`.
+        name: String,
+        /// Its arguments as nginx reads them, without quotes or escapes: `["512k"]`.
+        args: Vec<String>,
+    },
+    /// A parameter of the site's `listen`.
+    Listen {
+        /// `reuseport`, or with its value, `backlog=4096`.
+        parameter: String,
+        /// False removes the parameter.
+        on: bool,
+    },
+    /// A sysctl of the network namespace the server runs in.
+    Sysctl {
+        /// `net.ipv4.tcp_notsent_lowat`.
+        name: String,
+        /// `131072`.
+        value: String,
+    },
+}
+
+/// A candidate, or why it is not tried here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Offer {
+    /// It can be tried.
+    Try(Candidate),
+    /// It cannot.
+    Not {
+        /// The line, as [`Candidate::name`].
+        name: String,
+        /// A sentence: `this kernel has no kTLS`.
+        why: String,
+    },
+}
+
+/// Facts of the machine, the server and the user that candidates depend on.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Facts {
+    /// Whether the kernel encrypts TLS records.
+    pub has_ktls: bool,
+    /// The text of `nginx -V`.
+    pub modules: String,
+    /// How many CPUs the server may use.
+    pub cpus_of_server: usize,
+    /// As `net.ipv4.tcp_available_congestion_control` lists them.
+    pub congestion_controls: Vec<String>,
+    /// Whether zc runs as root.
+    pub is_root: bool,
+    /// Whether an access log was given.
+    pub has_log: bool,
+}

@@ -1,0 +1,11 @@
+//! What a server's configuration says, and which lines of it are worth trying: text in, text out.
+//!
+//! Nothing here opens a file, starts a program or reads a clock. Who runs `nginx -T`, writes copies
+//! and measures them is the program `zc`.
+
+#![forbid(unsafe_code)]
+
+mod candidate;
+pub mod nginx;
+
+pub use candidate::{Candidate, Change, Facts, Offer};
