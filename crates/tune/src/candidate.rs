@@ -1,5 +1,7 @@
 //! Lines that can be tried, and the facts of a machine that decide whether they can be.
 
+use std::collections::BTreeMap;
+
 /// One line to try against the present state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Candidate {
@@ -64,10 +66,45 @@ pub struct Facts {
     pub modules: String,
     /// How many CPUs the server may use.
     pub cpus_of_server: usize,
-    /// As `net.ipv4.tcp_available_congestion_control` lists them.
+    /// As `net.ipv4.tcp_available_congestion_control` lists them, or better
+    /// `tcp_allowed_congestion_control`: a namespace may have no other as its default.
     pub congestion_controls: Vec<String>,
+    /// Present values of sysctls by name, as /proc has them; a candidate whose present value is not
+    /// among them is tried all the same.
+    pub sysctls: BTreeMap<String, String>,
     /// Whether zc runs as root.
     pub is_root: bool,
     /// Whether an access log was given.
     pub has_log: bool,
+}
+
+impl Facts {
+    /// The present value of a sysctl, if it is known.
+    pub(crate) fn sysctl(&self, name: &str) -> Option<&str> {
+        self.sysctls.get(name).map(|value| value.trim())
+    }
+
+    /// The same as a line. /proc separates several values by tabs.
+    pub(crate) fn sysctl_in_words(&self, name: &str) -> String {
+        match self.sysctl(name) {
+            Some(value) => {
+                let words: Vec<&str> = value.split_whitespace().collect();
+                format!("sysctl {name}={}", words.join(" "))
+            }
+            None => format!("sysctl {name} as it is"),
+        }
+    }
+}
+
+impl Change {
+    /// What the change sets: the same for two lines that exclude each other.
+    pub fn sets(&self) -> String {
+        match self {
+            Self::Directive { name, .. } => name.clone(),
+            Self::Listen { parameter, .. } => {
+                format!("listen {}", parameter.split('=').next().unwrap_or(parameter))
+            }
+            Self::Sysctl { name, .. } => format!("sysctl {name}"),
+        }
+    }
 }

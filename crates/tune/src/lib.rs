@@ -6,6 +6,11 @@
 #![forbid(unsafe_code)]
 
 mod candidate;
+mod listen;
 pub mod nginx;
+mod table;
+mod try_line;
 
 pub use candidate::{Candidate, Change, Facts, Offer};
+pub use table::candidates;
+pub use try_line::try_line;
