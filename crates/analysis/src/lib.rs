@@ -55,6 +55,7 @@ mod steal;
 mod taken;
 pub mod ticks;
 mod traffic;
+pub mod tune;
 mod unattributed;
 mod unit;
 mod verdict;

@@ -3,7 +3,7 @@
 //! [`escape`] in texts and CSV; in JSON, control characters are escaped as JSON does.
 //!
 //! Modules are the forms (`terminal`, `csv`, `json`, `markdown`, `html`, `openmetrics`), the
-//! documents (`run`, `compare`, `soak`, `fleet`, `trend`, `profile`, `advise` and those of a single
+//! documents (`run`, `compare`, `soak`, `fleet`, `trend`, `profile`, `advise`, `tune` and those of a single
 //! file), and the registry of the figures of a run (`figures`).
 
 pub mod advise;
@@ -29,6 +29,7 @@ mod terminal;
 mod tests;
 mod text;
 pub mod trend;
+pub mod tune;
 
 pub use figures::table_of_figures;
 pub use html::{advise as advice_page, html};

@@ -81,6 +81,54 @@ pub fn by_length(
     run
 }
 
+/// A state of a server: its name, the cost of a request by that in the first state, and its p99.
+#[derive(Debug, Clone)]
+pub struct TrueState {
+    /// Its name.
+    pub name: String,
+    /// Cost of a request divided by that in the first state.
+    pub ratio: f64,
+    /// The p99 of its requests, in nanoseconds.
+    pub p99_ns: u64,
+}
+
+/// A server in many states, of which the first is the reference of the others. Under its second
+/// name, the A/A control, the first has the p99 `again_p99_ns`. A request costs 100 us in it.
+pub fn in_states(states: &[TrueState], again_p99_ns: u64, world: Synthetic) -> Run {
+    let mut cells: Vec<TrueCell> = states
+        .iter()
+        .map(|state| {
+            let ns_per_kib = 1000.0 * state.ratio;
+            let mut cell = TrueCell::with_transfer(Transfer::Server, ns_per_kib, 300.0);
+            cell.cell.label.clone_from(&state.name);
+            cell.cell.levels.state = state.name.parse().ok();
+            cell
+        })
+        .collect();
+    let latencies = |cell: &str, p99_ns: u64| Latencies {
+        cell: cell.to_owned(),
+        up_to_ns: vec![p99_ns / 10, p99_ns],
+        requests: vec![98_000, 2_000],
+    };
+    let mut timed: Vec<Latencies> =
+        states.iter().map(|state| latencies(&state.name, state.p99_ns)).collect();
+    if let Some(first) = cells.first() {
+        let (control, positive) = (first.control(), first.positive_control(100.0));
+        timed.push(latencies(&control.cell.label, again_p99_ns));
+        cells.extend([control, positive]);
+    }
+    let mut run = Synthetic { cells, unsoaked: false, ..world }.run();
+    let plan = &mut run.header.plan;
+    let requests_per_s = plan.fixed.rate_bytes_per_s / BODY_BYTES as f64;
+    let ports = (8001..).zip(states);
+    let states = ports.map(|(port, it)| state(&it.name, port, BODY_BYTES)).collect();
+    make_it_a_server_s(plan, states, requests_per_s);
+    if let Some(end) = run.end.as_mut() {
+        end.latencies = timed;
+    }
+    run
+}
+
 fn state(name: &str, port: u16, body_bytes: u64) -> ServerState {
     ServerState {
         state: name.parse::<HostState>().expect("a name of letters is one of a state"),

@@ -15,6 +15,9 @@ mod model;
 mod priced;
 mod verdict;
 
+/// Fewer cores than this are not worth a change of configuration.
+pub const CORES_THAT_MATTER: f64 = 0.01;
+
 pub use estimate::{Asked, advise};
 pub use mix::{BusyMinute, LoggedResponses};
 pub use model::{

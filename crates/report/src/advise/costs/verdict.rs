@@ -7,11 +7,10 @@ use crate::advise::rates::per_second;
 use crate::digits::{percent, size};
 use crate::text::list;
 use zc_analysis::Figure;
-use zc_analysis::advise::{Compared, CostAdvice, PathAdvice, PathVerdict, Rate, Untold};
+use zc_analysis::advise::{
+    CORES_THAT_MATTER, Compared, CostAdvice, PathAdvice, PathVerdict, Rate, Untold,
+};
 use zc_run::escape;
-
-/// Fewer cores than this are not worth a change of configuration.
-const CORES_THAT_MATTER: f64 = 0.01;
 
 /// The rate that the sentence is about, and the cores of a path there.
 #[derive(Clone, Copy)]

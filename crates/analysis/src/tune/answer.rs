@@ -1,0 +1,186 @@
+//! The answer of a tuning from its runs.
+
+use super::line::Line;
+use super::model::{
+    Answer, Errors, LineAnswer, LineVerdict, Outcome, PhaseName, Saving, Together, Worths,
+};
+use super::phase::{Phase, Phases, State};
+use super::verdict;
+use super::worth::{Basis, Price, matters_from};
+use crate::interim::CONFIDENCE;
+use crate::model::figure::{Figure, RatioFigure};
+use crate::model::verdict::Comparison;
+
+/// What a tuning is about.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Question<'a> {
+    /// All lines, by index.
+    pub lines: &'a [Line],
+    /// Requests per second in the busiest minute of the log.
+    pub busiest_requests_per_s: Option<f64>,
+    /// Requests per second that were asked for.
+    pub asked_requests_per_s: Option<f64>,
+    /// CPUs of the host.
+    pub cores: usize,
+    /// Price of a core.
+    pub price: Option<&'a Price>,
+}
+
+/// The answer. Accepts runs with any number of blocks, and lines that are in none of them.
+pub fn answer(phases: &Phases<'_>, question: &Question<'_>) -> Answer {
+    let basis = Basis {
+        busiest_requests_per_s: question.busiest_requests_per_s,
+        asked_requests_per_s: question.asked_requests_per_s,
+        per_core_hour: question.price.map(|price| price.per_core_hour),
+    };
+    let lines = question.lines;
+    let verdicts: Vec<LineVerdict> =
+        (0..lines.len()).map(|at| verdict::verdict(phases, at, &lines[at])).collect();
+    let winners = verdict::of_verdicts(phases, lines, &verdicts);
+    let measured = phases.together.filter(|_| winners.len() > 1).and_then(together_state);
+    let together = measured.map(|(phase, state)| together(phase, &state, &winners));
+    let change = match &together {
+        // The best one by itself is confirmed, and what the others add to it is not.
+        Some(together) if !together.saves && !only_latency(&verdicts, &winners) => {
+            winners[..1].to_vec()
+        }
+        _ => winners,
+    };
+    let lines: Vec<LineAnswer> = std::iter::zip(lines, verdicts)
+        .enumerate()
+        .map(|(index, (line, verdict))| line_answer(phases, index, line, verdict, &basis))
+        .collect();
+    let saving = saving(&change, &lines, measured, &basis);
+    let deciding = phases.deciding();
+    Answer {
+        confidence: CONFIDENCE,
+        outcome: outcome(phases, &change),
+        together,
+        saving,
+        present_latency: deciding.present_latency(),
+        present_us_per_request: deciding.present().and_then(|it| it.cost?.us_per_request),
+        cores: question.cores,
+        price_per_core_hour: basis.per_core_hour,
+        currency: question.price.map(|price| price.currency.clone()).unwrap_or_default(),
+        phases: [
+            (PhaseName::Screening, Some(phases.screening)),
+            (PhaseName::Confirming, phases.confirming),
+            (PhaseName::Together, phases.together),
+        ]
+        .into_iter()
+        .filter_map(|(name, phase)| Some(phase?.account(name)))
+        .collect(),
+        change,
+        lines,
+    }
+}
+
+fn outcome(phases: &Phases<'_>, change: &[usize]) -> Outcome {
+    let has_blocks = |phase: Phase<'_>| phase.estimates.blocks.kept > 0;
+    if !change.is_empty() {
+        Outcome::Change
+    } else if !has_blocks(phases.screening) && !phases.confirming.is_some_and(has_blocks) {
+        Outcome::NothingKept
+    } else if !phases.deciding().estimates.verdict.stands() {
+        Outcome::Withheld
+    } else {
+        Outcome::NothingToChange
+    }
+}
+
+/// Whether all lines to change only lower p99, so that no saving of CPU is to be expected.
+fn only_latency(verdicts: &[LineVerdict], winners: &[usize]) -> bool {
+    winners.iter().all(|at| matches!(verdicts[*at], LineVerdict::Change { saves: None, .. }))
+}
+
+/// The state of the run that has all lines to change.
+fn together_state(phase: Phase<'_>) -> Option<(Phase<'_>, State<'_>)> {
+    Some((phase, phase.compared().next()?))
+}
+
+fn together(phase: Phase<'_>, state: &State<'_>, winners: &[usize]) -> Together {
+    Together {
+        lines: winners.to_vec(),
+        ratio: state.cell.ratio.both,
+        saves: matches!(phase.comparison(state), Some(Comparison::Cheaper { .. })),
+        p99_rises: verdict::risen_p99(phase, state),
+        latency: state.latency(),
+        present_latency: phase.present_latency(),
+        errors: phase.errors(&state.cell.label),
+    }
+}
+
+fn saved_us(state: &State<'_>) -> Option<Figure> {
+    state.cost?.saved_us_per_request
+}
+
+/// What the change saves: by the lines together, or by the only one.
+fn saving(
+    change: &[usize],
+    lines: &[LineAnswer],
+    measured: Option<(Phase<'_>, State<'_>)>,
+    basis: &Basis,
+) -> Option<Saving> {
+    let (phase, ratio, us_per_request): (PhaseName, Option<RatioFigure>, Figure) = match change {
+        [] => return None,
+        [only] => {
+            let line = &lines[*only];
+            let saves = matches!(line.verdict, LineVerdict::Change { saves: Some(_), .. });
+            let saved = line.saved_us_per_request.filter(|_| saves)?;
+            (line.phase?, line.ratio, saved)
+        }
+        _ => {
+            let (phase, state) = measured?;
+            let is_cheaper = matches!(phase.comparison(&state), Some(Comparison::Cheaper { .. }));
+            let saved = saved_us(&state).filter(|_| is_cheaper)?;
+            (PhaseName::Together, state.cell.ratio.both, saved)
+        }
+    };
+    Some(Saving {
+        phase,
+        ratio,
+        us_per_request,
+        worth: basis.worths(&us_per_request),
+        matters_from_requests_per_s: matters_from(&us_per_request),
+    })
+}
+
+fn line_answer(
+    phases: &Phases<'_>,
+    index: usize,
+    line: &Line,
+    verdict: LineVerdict,
+    basis: &Basis,
+) -> LineAnswer {
+    let best = phases.best(index);
+    let state = best.map(|(_, _, state)| state);
+    let phase = best.map(|(name, _, _)| name);
+    let screening_ratio = phases
+        .screening
+        .line(index)
+        .filter(|_| phase == Some(PhaseName::Confirming))
+        .and_then(|state| state.cell.ratio.both);
+    let saved = state.and_then(|state| saved_us(&state));
+    let runs = [Some(phases.screening), phases.confirming];
+    let errors = runs.into_iter().flatten().filter_map(|phase| {
+        let state = phase.line(index)?;
+        phase.errors(&state.cell.label)
+    });
+    LineAnswer {
+        index,
+        name: line.name.clone(),
+        present: line.present.clone(),
+        reason: line.reason.clone(),
+        reference: line.reference.clone(),
+        verdict,
+        phase,
+        ratio: state.and_then(|state| state.cell.ratio.both),
+        screening_ratio,
+        us_per_request: state.and_then(|state| state.cost?.us_per_request),
+        saved_us_per_request: saved,
+        latency: state.and_then(|state| state.latency()),
+        errors: errors
+            .reduce(|all, more| Errors { trials: all.trials + more.trials, first: all.first }),
+        worth: saved.map_or_else(Worths::default, |saved| basis.worths(&saved)),
+    }
+}

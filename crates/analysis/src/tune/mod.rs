@@ -1,0 +1,46 @@
+//! `zc tune`: which lines of a server's configuration to change, from up to three runs of the
+//! server in states that differ from its present one by a line each.
+//!
+//! The **screening** run has all lines and chooses those that go on ([`promising`]). The
+//! **confirming** run has these alone, in blocks of its own, and its verdicts are corrected for
+//! their number ([`crate::Comparison`]). Nothing that was used to choose a line is used to test it,
+//! so the choice costs no error (D. R. Cox, A note on data-dependent choice of a test, Biometrika
+//! 62, 1975, 441-444). The **together** run has all lines that are to be changed in one state, as
+//! effects do not add up.
+//!
+//! Without a confirming run (interrupted, or no budget for it) the verdicts of the screening stand:
+//! they are corrected for the number of all its lines.
+//!
+//! Latencies have no interval: requests of a window wait for one another, so they are no
+//! independent sample. Their scatter is taken from the present state, which every run has twice. A
+//! p99 has risen or fallen only where it lies beyond both, and a fall counts as a gain only if both
+//! the screening and the confirming run have it.
+
+mod answer;
+mod latency;
+mod line;
+mod model;
+mod phase;
+mod promising;
+mod states;
+mod verdict;
+mod worth;
+
+pub use answer::{Question, answer};
+pub use line::{Fate, Line};
+pub use model::{
+    Answer, Errors, Latency, LineAnswer, LineVerdict, Outcome, PhaseAccount, PhaseName, Saving,
+    Together, Worth, Worths,
+};
+pub use phase::{Phase, Phases};
+pub use promising::{MOST_PROMISING, promising};
+pub use states::{PRESENT, TOGETHER, candidate_of_state, state_name};
+pub use verdict::winners;
+pub use worth::{HOURS_A_MONTH, Price};
+
+#[cfg(test)]
+mod tests;
+#[cfg(test)]
+mod tests_simulated;
+#[cfg(test)]
+mod worlds;

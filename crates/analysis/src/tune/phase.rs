@@ -1,0 +1,143 @@
+//! The runs of a tuning, and the cells of a line in them.
+
+use super::model::{Errors, Latency, PhaseAccount, PhaseName};
+use super::states::candidate_of_state;
+use crate::model::cell::CellEstimate;
+use crate::model::estimates::Estimates;
+use crate::model::requests::RequestCost;
+use crate::model::verdict::Comparison;
+use zc_run::{Cell, Run, Support};
+
+/// A run of a server whose states are lines, with its estimates.
+#[derive(Debug, Clone, Copy)]
+pub struct Phase<'a> {
+    /// The run.
+    pub run: &'a Run,
+    /// Its estimates.
+    pub estimates: &'a Estimates,
+}
+
+/// The runs of a tuning, as far as they were made.
+#[derive(Debug, Clone, Copy)]
+pub struct Phases<'a> {
+    /// All lines.
+    pub screening: Phase<'a>,
+    /// Those that looked promising.
+    pub confirming: Option<Phase<'a>>,
+    /// Those that are to be changed, in one state.
+    pub together: Option<Phase<'a>>,
+}
+
+/// A state of a run.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct State<'a> {
+    pub(super) cell: &'a CellEstimate,
+    pub(super) cost: Option<&'a RequestCost>,
+}
+
+impl<'a> Phase<'a> {
+    /// The state of a label.
+    fn state(self, label: &str) -> Option<State<'a>> {
+        let cell = self.estimates.cells.iter().find(|cell| cell.label == label)?;
+        let cost = self.estimates.requests.iter().find(|cost| cost.label == label);
+        Some(State { cell, cost })
+    }
+
+    /// The states of lines, each with its line's index.
+    pub(super) fn lines(self) -> impl Iterator<Item = (usize, State<'a>)> {
+        self.compared().filter_map(|state| Some((candidate_of_state(&state.cell.label)?, state)))
+    }
+
+    /// The state of a line.
+    pub(super) fn line(self, index: usize) -> Option<State<'a>> {
+        self.lines().find(|(line, _)| *line == index).map(|(_, state)| state)
+    }
+
+    /// The states that are compared with the present one.
+    pub(super) fn compared(self) -> impl Iterator<Item = State<'a>> {
+        let cells = self.estimates.cells.iter().filter(|cell| !cell.control && !cell.reference);
+        cells.filter_map(move |cell| self.state(&cell.label))
+    }
+
+    /// The present state.
+    pub(super) fn present(self) -> Option<State<'a>> {
+        self.state(&self.estimates.reference)
+    }
+
+    /// Its latency, with that of its other name.
+    pub(super) fn present_latency(self) -> Option<Latency> {
+        let again = self.run.header.plan.cells.iter().find(|cell| Cell::is_aa_control(cell));
+        let again = again.and_then(|cell| self.state(&cell.label)?.cost?.latency);
+        Some(Latency { again_p99_ns: again.map(|it| it.p99_ns), ..self.present()?.latency()? })
+    }
+
+    /// What was found out about a state, if verdicts stand: corrected for the number of states.
+    /// `None` where the server was slower than the rate, and its cost not that of the same load.
+    pub(super) fn comparison(self, state: &State<'_>) -> Option<Comparison> {
+        if !self.estimates.verdict.stands() || state.cell.perturbation.saturated {
+            return None;
+        }
+        Some(self.estimates.verdict.for_cell(&state.cell.label)?.comparison)
+    }
+
+    /// Trials of a state that failed.
+    pub(super) fn errors(self, label: &str) -> Option<Errors> {
+        let failed = self.run.blocks.iter().flat_map(|block| &block.failed);
+        let mut failed = failed.filter(|trial| trial.cell == label);
+        let first = failed.next()?.reason.clone();
+        Some(Errors { trials: 1 + failed.count(), first })
+    }
+
+    /// Why the state of a line could not be measured at all.
+    pub(super) fn unavailable(self, index: usize) -> Option<&'a str> {
+        let mut rows = self.run.header.unavailable.iter();
+        rows.find_map(|row| match &row.support {
+            Support::No(why) if candidate_of_state(&row.name) == Some(index) => {
+                Some(why.reason.as_str())
+            }
+            _ => None,
+        })
+    }
+
+    pub(super) fn account(self, phase: PhaseName) -> PhaseAccount {
+        let Self { run, estimates } = self;
+        PhaseAccount {
+            phase,
+            lines: self.lines().count(),
+            blocks: estimates.blocks.kept,
+            requests_per_s: run.header.plan.traffic.server().map(|server| server.requests_per_s),
+            withheld: estimates.verdict.withheld.clone(),
+            control: estimates.control.clone(),
+            positive_control: estimates.positive_control.clone(),
+        }
+    }
+}
+
+impl<'a> Phases<'a> {
+    /// The run whose verdicts count.
+    pub(super) fn deciding(self) -> Phase<'a> {
+        self.confirming.unwrap_or(self.screening)
+    }
+
+    /// The best run that has a line.
+    pub(super) fn best(self, index: usize) -> Option<(PhaseName, Phase<'a>, State<'a>)> {
+        let confirmed = self
+            .confirming
+            .and_then(|phase| Some((PhaseName::Confirming, phase, phase.line(index)?)));
+        let screened = || Some((PhaseName::Screening, self.screening, self.screening.line(index)?));
+        confirmed.or_else(screened)
+    }
+}
+
+impl State<'_> {
+    /// Its p50 and p99.
+    pub(super) fn latency(&self) -> Option<Latency> {
+        let latency = self.cost?.latency?;
+        Some(Latency {
+            p50_ns: latency.p50_ns,
+            p99_ns: latency.p99_ns,
+            again_p99_ns: None,
+            requests: latency.requests,
+        })
+    }
+}

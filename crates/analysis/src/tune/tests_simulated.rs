@@ -1,0 +1,79 @@
+//! Error rate and power of a whole tuning, on seeded machines whose truth is known.
+
+use super::worlds::{NEUTRAL, Truth, World};
+use super::*;
+
+/// A machine on which a cost scatters by 5 % from trial to trial and a p99 by 15 % from run to run.
+fn noisy(seed: u64) -> World {
+    World { seed, blocks: 20, noise: 0.05, p99_noise: 0.15 }
+}
+
+fn is_called(verdict: &LineVerdict) -> bool {
+    matches!(verdict, LineVerdict::Change { .. } | LineVerdict::CostsLatency { .. })
+}
+
+/// Holm's procedure bounds the share of tunings with any wrong call at 5 %, both directions
+/// together; what latency adds is a second look at the same threshold.
+#[test]
+fn twelve_neutral_lines_are_called_in_at_most_one_of_twenty_tunings() {
+    const WORLDS: u64 = 200;
+    let truths = [NEUTRAL; 12];
+    let wrong = (0..WORLDS).filter(|seed| {
+        let answer = noisy(1000 + seed).tune(&truths).answer();
+        answer.lines.iter().any(|line| is_called(&line.verdict)) || !answer.change.is_empty()
+    });
+    let wrong = wrong.count();
+    assert!(wrong <= WORLDS as usize / 20, "{wrong} of {WORLDS} tunings called a neutral line");
+}
+
+#[test]
+fn a_true_tenth_is_called_in_most_tunings_and_first() {
+    const WORLDS: u64 = 40;
+    let mut truths = [NEUTRAL; 12];
+    truths[7].cpu = 0.9;
+    let (mut found, mut first) = (0, 0);
+    for seed in 0..WORLDS {
+        let answer = noisy(2000 + seed).tune(&truths).answer();
+        found += usize::from(matches!(answer.lines[7].verdict, LineVerdict::Change { .. }));
+        first += usize::from(answer.change.first() == Some(&7));
+    }
+    assert!(found >= 36, "{found} of {WORLDS} tunings found it");
+    assert_eq!(first, found);
+}
+
+#[test]
+fn a_saving_is_estimated_without_the_bias_of_having_been_chosen() {
+    const WORLDS: u64 = 40;
+    let mut truths = [NEUTRAL; 8];
+    truths.iter_mut().take(4).for_each(|truth| truth.cpu = 0.95);
+    let mut ratios = Vec::new();
+    for seed in 0..WORLDS {
+        let answer = noisy(3000 + seed).tune(&truths).answer();
+        ratios.extend(answer.lines[..4].iter().filter_map(|line| {
+            let is_confirmed = line.phase == Some(PhaseName::Confirming);
+            line.ratio.filter(|_| is_confirmed).map(|ratio| ratio.value)
+        }));
+    }
+    assert!(ratios.len() > 100, "{}", ratios.len());
+    let mean = ratios.iter().sum::<f64>() / ratios.len() as f64;
+    assert!((mean - 0.95).abs() < 0.004, "{mean}");
+}
+
+#[test]
+fn a_fall_of_p99_is_found_and_a_rise_withholds_a_saving() {
+    let mut truths = [NEUTRAL; 6];
+    truths[1] = Truth { cpu: 1.0, p99: 0.5 };
+    truths[4] = Truth { cpu: 0.8, p99: 2.0 };
+    let (mut faster, mut slower) = (0, 0);
+    for seed in 0..20 {
+        let answer = noisy(4000 + seed).tune(&truths).answer();
+        let change = LineVerdict::Change { saves: None, p99_falls: None };
+        faster += usize::from(
+            std::mem::discriminant(&answer.lines[1].verdict) == std::mem::discriminant(&change),
+        );
+        let verdict = &answer.lines[4].verdict;
+        slower += usize::from(matches!(verdict, LineVerdict::CostsLatency { .. }));
+        assert!(!answer.change.contains(&4), "{verdict:?}");
+    }
+    assert!(faster >= 17 && slower >= 18, "{faster} {slower}");
+}

@@ -1,0 +1,134 @@
+//! The verdict about each line.
+
+use super::latency::{fallen, risen};
+use super::line::{Fate, Line};
+use super::model::{Errors, LineVerdict, PhaseName};
+use super::phase::{Phase, Phases, State};
+use crate::model::verdict::Comparison;
+
+/// A line whose CPU per request may be above the present one by more than this factor is not changed
+/// for its p99.
+const CPU_FOR_LATENCY: f64 = 1.1;
+
+/// More than this share of a line's trials failed: what remains of it is no measurement.
+const MOST_FAILED: f64 = 0.5;
+
+/// The indices of the lines to change, those that save most first, and of lines that set the same
+/// only the better one.
+pub fn winners(phases: &Phases<'_>, lines: &[Line]) -> Vec<usize> {
+    let verdicts: Vec<LineVerdict> =
+        (0..lines.len()).map(|index| verdict(phases, index, &lines[index])).collect();
+    of_verdicts(phases, lines, &verdicts)
+}
+
+pub(super) fn of_verdicts(
+    phases: &Phases<'_>,
+    lines: &[Line],
+    verdicts: &[LineVerdict],
+) -> Vec<usize> {
+    let ratio = |index: usize| {
+        let (_, _, state) = phases.best(index)?;
+        Some(state.cell.ratio.both?.value)
+    };
+    // Those that save CPU come before those that only lower p99.
+    let key = |index: &usize| match verdicts[*index] {
+        LineVerdict::Change { saves: Some(_), .. } => ratio(*index).unwrap_or(1.0),
+        LineVerdict::Change { p99_falls, .. } => 2.0 - p99_falls.unwrap_or(0.0),
+        _ => f64::INFINITY,
+    };
+    let is_change = |index: &usize| matches!(verdicts[*index], LineVerdict::Change { .. });
+    let mut all: Vec<usize> = (0..lines.len()).filter(is_change).collect();
+    all.sort_by(|one, other| key(one).total_cmp(&key(other)));
+    let mut chosen: Vec<usize> = Vec::new();
+    for index in all {
+        if chosen.iter().all(|at| lines[*at].sets != lines[index].sets) {
+            chosen.push(index);
+        }
+    }
+    chosen
+}
+
+/// The verdict about a line.
+pub(super) fn verdict(phases: &Phases<'_>, index: usize, line: &Line) -> LineVerdict {
+    match &line.fate {
+        Fate::NotTried { why } => return LineVerdict::NotTried { why: why.clone() },
+        Fate::Refused { words } => return LineVerdict::Refused { words: words.clone() },
+        Fate::Broke { how } => return LineVerdict::Broke { how: how.clone() },
+        Fate::Tried => (),
+    }
+    let mut runs = [phases.confirming, Some(phases.screening)].into_iter().flatten();
+    if let Some(how) = runs.find_map(|phase| phase.unavailable(index)) {
+        return LineVerdict::Broke { how: how.to_owned() };
+    }
+    let Some((name, phase, state)) = phases.best(index) else {
+        return LineVerdict::NotTried { why: "it is in no run".to_owned() };
+    };
+    if let Some(how) = broke(phase, &state) {
+        return LineVerdict::Broke { how };
+    }
+    let not_shown = |why: &str| LineVerdict::NotShown { why: Some(why.to_owned()) };
+    if state.cell.perturbation.saturated {
+        return not_shown("the server did not reach the rate with it");
+    }
+    let Some(comparison) = phase.comparison(&state) else {
+        return match phase.estimates.verdict.stands() {
+            true => LineVerdict::NotShown { why: None },
+            false => not_shown("the run's verdicts are withheld"),
+        };
+    };
+    // Where lines were confirmed, the others were only looked at.
+    let is_only_screened = name == PhaseName::Screening && phases.confirming.is_some();
+    match comparison {
+        Comparison::Cheaper { .. } if is_only_screened => {
+            not_shown("other lines saved more and had the time for a second measurement")
+        }
+        Comparison::Cheaper { by } => match risen_p99(phase, &state) {
+            Some(p99_rises) => LineVerdict::CostsLatency { saves: by, p99_rises },
+            None => {
+                let p99_falls = fallen_p99(phase, &state);
+                LineVerdict::Change { saves: Some(by), p99_falls }
+            }
+        },
+        Comparison::Dearer { by } => LineVerdict::Worse { adds: by },
+        Comparison::Same { .. } | Comparison::Undecided => {
+            match faster(phases, index).filter(|_| !may_cost(&state)) {
+                Some(falls) => LineVerdict::Change { saves: None, p99_falls: Some(falls) },
+                None => match comparison {
+                    Comparison::Same { within } => LineVerdict::Leave { within },
+                    _ => LineVerdict::NotShown { why: None },
+                },
+            }
+        }
+    }
+}
+
+/// The share by which p99 falls, where both the screening and the confirming run have it.
+fn faster(phases: &Phases<'_>, index: usize) -> Option<f64> {
+    let confirming = phases.confirming?;
+    fallen_p99(phases.screening, &phases.screening.line(index)?)?;
+    fallen_p99(confirming, &confirming.line(index)?)
+}
+
+/// The share by which p99 rises.
+pub(super) fn risen_p99(phase: Phase<'_>, state: &State<'_>) -> Option<f64> {
+    risen(&state.latency()?, &phase.present_latency()?)
+}
+
+fn fallen_p99(phase: Phase<'_>, state: &State<'_>) -> Option<f64> {
+    fallen(&state.latency()?, &phase.present_latency()?)
+}
+
+/// Whether the CPU per request may be above the present one by more than a gain in latency is worth.
+fn may_cost(state: &State<'_>) -> bool {
+    let high = state.cell.ratio.both.and_then(|ratio| ratio.interval?.high);
+    high.is_none_or(|high| high > CPU_FOR_LATENCY)
+}
+
+/// How a state broke, where most of its trials failed.
+fn broke(phase: Phase<'_>, state: &State<'_>) -> Option<String> {
+    let label = &state.cell.label;
+    let Errors { trials, first } = phase.errors(label)?;
+    let all = trials + state.cell.blocks;
+    (trials as f64 > MOST_FAILED * all as f64)
+        .then(|| format!("{trials} of {all} trials failed: {first}"))
+}

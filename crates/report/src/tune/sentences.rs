@@ -1,0 +1,274 @@
+//! The answer in sentences: which lines to change and what each is worth, what they save together at
+//! the server's rate, and of which lines nothing is to be had.
+
+use super::about::About;
+use super::lines::{added_range, change, count, less_cpu, ms, name, p99, ratio_text};
+use crate::advise::rates::per_second;
+use crate::digits::{percent, with_half_width};
+use crate::text::list;
+use zc_analysis::Figure;
+use zc_analysis::advise::CORES_THAT_MATTER;
+use zc_analysis::tune::{
+    Answer, LineAnswer, LineVerdict, Outcome, PhaseName, Saving, Together, Worth,
+};
+use zc_run::escape;
+
+/// The answer, the most important sentence first.
+pub(super) fn sentences(
+    answer: &Answer,
+    about: &About,
+    withheld_because: &[String],
+) -> Vec<String> {
+    let mut all = vec![opening(answer, about, withheld_because)];
+    all.extend(together(answer));
+    all.extend(worth(answer));
+    all.extend(costs_latency(answer));
+    all.extend(leave(answer));
+    all.extend(worse(answer));
+    all.extend(not_shown(answer));
+    all
+}
+
+fn opening(answer: &Answer, about: &About, withheld_because: &[String]) -> String {
+    match answer.outcome {
+        Outcome::Change => change_these(answer, about),
+        Outcome::NothingToChange => {
+            let tried = answer.lines.iter().filter(|line| line.phase.is_some()).count();
+            match tried {
+                0 => "Change nothing: no line could be tried.".to_owned(),
+                _ => format!(
+                    "Change nothing: of {} none was shown to save CPU or time.",
+                    count(tried, "line")
+                ),
+            }
+        }
+        Outcome::Withheld => {
+            format!("No advice, as verdicts are withheld: {}.", withheld_because.join("; "))
+        }
+        Outcome::NothingKept => "No advice: no block of the measurement counts.".to_owned(),
+    }
+}
+
+/// `Change two lines: tcp_nopush on -> off (31 % less CPU per request for your mix, 26 to 36 %), ...`
+fn change_these(answer: &Answer, about: &About) -> String {
+    let present = answer.present_latency.as_ref();
+    let mut whose = if about.has_log { " for your mix" } else { "" };
+    let each: Vec<String> = answer
+        .change
+        .iter()
+        .map(|at| {
+            let line = &answer.lines[*at];
+            let LineVerdict::Change { saves, p99_falls } = line.verdict else {
+                return change(line);
+            };
+            let cpu = match saves {
+                Some(by) => less_cpu(by, line.ratio.as_ref(), std::mem::take(&mut whose)),
+                None => "no CPU".to_owned(),
+            };
+            let p99 = p99(line.latency.as_ref(), present).filter(|_| p99_falls.is_some());
+            // What is gained comes first.
+            let gains = match (saves, p99) {
+                (Some(_), Some(p99)) => format!("{cpu}; {p99}"),
+                (None, Some(p99)) => format!("{p99}, {cpu}"),
+                (_, None) => cpu,
+            };
+            format!("{} ({gains})", change(line))
+        })
+        .collect();
+    let screened =
+        answer.change.iter().any(|at| answer.lines[*at].phase == Some(PhaseName::Screening));
+    let doubt = match screened {
+        true => " This is from the first look alone: it was not measured a second time.",
+        false => "",
+    };
+    format!("Change {}: {}.{doubt}", number_of_lines(each.len()), each.join(", "))
+}
+
+fn number_of_lines(count: usize) -> String {
+    const WORDS: [&str; 7] = ["no", "one", "two", "three", "four", "five", "six"];
+    let number = WORDS.get(count).map_or_else(|| count.to_string(), |word| (*word).to_owned());
+    format!("{number} line{}", if count == 1 { "" } else { "s" })
+}
+
+/// What the lines do in one state.
+fn together(answer: &Answer) -> Option<String> {
+    let Some(Together { lines, ratio, saves, p99_rises, latency, present_latency, .. }) =
+        &answer.together
+    else {
+        return (answer.change.len() > 1).then(|| {
+            "What they save together is not known: they were measured one by one, and effects do \
+             not add up."
+                .to_owned()
+        });
+    };
+    let ratio = ratio.as_ref();
+    if answer.change.len() < lines.len() {
+        let others: Vec<String> = lines[1..].iter().map(|at| name(&answer.lines[*at])).collect();
+        let found = ratio.map_or_else(String::new, |ratio| format!(" ({})", ratio_text(ratio)));
+        return Some(format!(
+            "Together with {}, which {} by themselves, nothing was shown to be saved{found}: \
+             change the one, and measure again.",
+            list(&others),
+            if others.len() == 1 { "helps" } else { "help" },
+        ));
+    }
+    let (Some(figure), true) = (ratio, saves) else { return None };
+    let cpu = less_cpu(1.0 - figure.value, ratio, "");
+    let risen = p99_rises.and_then(|_| p99(latency.as_ref(), present_latency.as_ref()));
+    let risen = risen.map_or_else(String::new, |p99| format!(" But {p99} then."));
+    Some(format!("Together they take {cpu}.{risen}"))
+}
+
+/// What the change is worth at the rates that are known.
+fn worth(answer: &Answer) -> Option<String> {
+    let saving = answer.saving.as_ref()?;
+    let (asked, busiest) = (saving.worth.asked, saving.worth.busiest);
+    let of = |worth: &Worth| {
+        let cores = cores(&worth.cores, answer.cores);
+        let money = worth.money_per_month.as_ref();
+        let money = money.map_or_else(String::new, |money| {
+            format!(", {} a month", self::money(money, &answer.currency))
+        });
+        format!("{cores}{money}")
+    };
+    let mut parts = Vec::new();
+    if let Some(worth) = &asked {
+        parts.push(format!("At {} that is {}", per_second(worth.requests_per_s), of(worth)));
+    }
+    if let Some(worth) = &busiest {
+        let at = if parts.is_empty() { "At" } else { "at" };
+        let is = if parts.is_empty() { " that is" } else { "" };
+        let rate = per_second(worth.requests_per_s);
+        parts.push(format!("{at} your busiest minute ({rate}){is} {}", of(worth)));
+    }
+    if parts.is_empty() {
+        return matters_from(saving)
+            .map(|from| format!("It is {} from {from} on.", share_of_a_core()));
+    }
+    let text = format!("{}.", parts.join("; "));
+    let deciding = asked.or(busiest);
+    let relevance = match deciding.is_some_and(|worth| !worth.matters) {
+        true => matters_from(saving).map_or_else(String::new, |from| {
+            format!(
+                " That does not matter at this rate: it would be {} from {from} on.",
+                share_of_a_core()
+            )
+        }),
+        false => String::new(),
+    };
+    Some(text + &relevance)
+}
+
+fn share_of_a_core() -> String {
+    format!("{:.0} % of a core", 100.0 * CORES_THAT_MATTER)
+}
+
+fn matters_from(saving: &Saving) -> Option<String> {
+    saving.matters_from_requests_per_s.map(per_second)
+}
+
+/// `1.4 of 12 cores`, or in thousandths of one.
+fn cores(cores: &Figure, of: usize) -> String {
+    if cores.value.abs() < 0.1 {
+        let by = 1e3;
+        let text = with_half_width(cores.value * by, cores.half_width.map(|half| half * by));
+        return format!("{text} thousandths of a core");
+    }
+    let text = with_half_width(cores.value, cores.half_width);
+    format!("{text} of {}", count(of, "core"))
+}
+
+fn money(money: &Figure, currency: &str) -> String {
+    let text = match money.value {
+        value if value.abs() < 10.0 => format!("{value:.2}"),
+        value => format!("{value:.0}"),
+    };
+    match currency {
+        "" => text,
+        // A sign goes before the sum, a word behind it.
+        sign if !sign.chars().any(char::is_alphanumeric) => {
+            format!("{}{text}", escape(sign, 8))
+        }
+        word => format!("{text} {}", escape(word, 8)),
+    }
+}
+
+fn costs_latency(answer: &Answer) -> Vec<String> {
+    let present = answer.present_latency.as_ref();
+    let each = answer.lines.iter().filter_map(|line| {
+        let LineVerdict::CostsLatency { saves, p99_rises } = line.verdict else { return None };
+        let p99 = p99(line.latency.as_ref(), present)
+            .unwrap_or_else(|| format!("p99 rises by {}", percent(p99_rises)));
+        Some(format!(
+            "{} costs latency: {}, but {p99}.",
+            change(line),
+            less_cpu(saves, line.ratio.as_ref(), "")
+        ))
+    });
+    each.collect()
+}
+
+/// `Leave as they are: sendfile off (0.99 ±4.0 %) ... do nothing.`
+fn leave(answer: &Answer) -> Option<String> {
+    let of = |line: &LineAnswer| {
+        let ratio = line.ratio.as_ref().map(|ratio| format!(" ({})", ratio_text(ratio)));
+        format!("{}{}", name(line), ratio.unwrap_or_default())
+    };
+    let each = verdicts(answer, |verdict| matches!(verdict, LineVerdict::Leave { .. }), of);
+    match each.len() {
+        0 => None,
+        1 => Some(format!("Not worth a change: {} does nothing.", each[0])),
+        _ => Some(format!("Not worth a change: {} do nothing.", list(&each))),
+    }
+}
+
+fn worse(answer: &Answer) -> Option<String> {
+    let of = |line: &LineAnswer| {
+        let range = line.ratio.as_ref().and_then(added_range);
+        let range = range.map_or_else(String::new, |range| format!(" ({range} more CPU)"));
+        format!("{}{range}", name(line))
+    };
+    let each = verdicts(answer, |verdict| matches!(verdict, LineVerdict::Worse { .. }), of);
+    (!each.is_empty()).then(|| format!("Worse than now: {}.", list(&each)))
+}
+
+fn not_shown(answer: &Answer) -> Vec<String> {
+    if matches!(answer.outcome, Outcome::Withheld | Outcome::NothingKept) {
+        return Vec::new();
+    }
+    let of = |line: &LineAnswer| {
+        let ratio = line.ratio.as_ref().map(|ratio| format!(" ({})", ratio_text(ratio)));
+        format!("{}{}", name(line), ratio.unwrap_or_default())
+    };
+    let plain = |verdict: &LineVerdict| matches!(verdict, LineVerdict::NotShown { why: None });
+    let each = verdicts(answer, plain, of);
+    let mut all: Vec<String> = Vec::new();
+    if !each.is_empty() {
+        all.push(format!("Neither a difference nor the lack of one was shown: {}.", list(&each)));
+    }
+    all.extend(answer.lines.iter().filter_map(|line| match &line.verdict {
+        LineVerdict::NotShown { why: Some(why) } => {
+            Some(format!("{} is not judged: {}.", name(line), escape(why, 300)))
+        }
+        _ => None,
+    }));
+    all
+}
+
+/// Texts of the lines with a verdict.
+fn verdicts(
+    answer: &Answer,
+    is: impl Fn(&LineVerdict) -> bool,
+    text: impl Fn(&LineAnswer) -> String,
+) -> Vec<String> {
+    answer.lines.iter().filter(|line| is(&line.verdict)).map(text).collect()
+}
+
+/// The latency of the present state in words, for the table's caption.
+pub(super) fn present_latency(answer: &Answer) -> Option<String> {
+    let latency = answer.present_latency?;
+    let again = latency
+        .again_p99_ns
+        .map_or_else(String::new, |again| format!("; measured a second time {}", ms(again)));
+    Some(format!("p99 now {} ms{again}", ms(latency.p99_ns)))
+}

@@ -1,0 +1,400 @@
+//! A configuration that serves the site beside the live server and touches nothing of it.
+
+use zc_run::escape;
+
+use super::answer;
+use super::change;
+use super::listen;
+use super::logs::{self, Logs};
+use super::own_location;
+use super::paths;
+use super::render::render;
+use super::select::{LeftOut, select};
+use super::shadow::Shadow;
+use super::site::{Scheme, Site};
+use super::tree::{Config, Directive, NEW};
+use super::upstream;
+use crate::Change;
+
+/// A configuration in one file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Copy {
+    /// Its text.
+    pub text: String,
+    /// Sentences about what differs from the live server and may matter.
+    pub said: Vec<String>,
+    /// Files that nginx opens when it starts, so its user has to have the right to: certificates,
+    /// keys, modules. Absolute.
+    pub reads: Vec<String>,
+}
+
+/// Of the main context: what the copy says itself, or what is the live process's alone.
+const OF_THE_PROCESS: [&str; 9] = [
+    "daemon",
+    "debug_points",
+    "error_log",
+    "google_perftools_profiles",
+    "lock_file",
+    "master_process",
+    "pid",
+    "user",
+    "working_directory",
+];
+
+/// Of the main context: left out, as zc decides about CPUs and rights. A change may set them.
+const OF_THE_HOST: [&str; 5] = [
+    "worker_cpu_affinity",
+    "worker_priority",
+    "worker_rlimit_core",
+    "worker_rlimit_nofile",
+    "worker_rlimit_sigpending",
+];
+
+/// Parameters of `listen` that are about the address, or that zc's client does not speak.
+const NOT_OF_A_COPY: [&str; 9] = [
+    "accept_filter",
+    "bind",
+    "default",
+    "default_server",
+    "fastopen",
+    "ipv6only",
+    "proxy_protocol",
+    "quic",
+    "setfib",
+];
+
+impl Config {
+    /// The configuration of one nginx in the foreground that serves `site` as the live one does,
+    /// with `changes`, in one file.
+    ///
+    /// Other servers, `stream` and `mail` are left out. Paths that nginx writes to are in the
+    /// folder of `shadow`, relative ones it reads are made absolute. The one `listen` keeps the
+    /// parameters of the site's, but those of the address. What the site forwards goes to a socket
+    /// that does not exist, so those locations answer 502.
+    ///
+    /// With [`Shadow::own_location`], files are asked below
+    /// [`OWN_LOCATION`](super::OWN_LOCATION): a location that inherits from server and http, has
+    /// what `location /` sets for sending, logging and compression, and none of the authentication,
+    /// limits and rewrites that would answer instead.
+    ///
+    /// A change is made where its directive is in effect for the files of the site, in all
+    /// locations that set it; else in the server block.
+    pub fn copy(&self, site: &Site, shadow: &Shadow, changes: &[&Change]) -> Copy {
+        let edits = change::of_directives(self, site, changes);
+        let (main, left_out) = select(self, site, &edits);
+        let mut copying = Copying {
+            config: self,
+            site,
+            shadow,
+            changes,
+            logs: Logs::default(),
+            caches: 0,
+            forwarded: 0,
+            said: said_of(&left_out),
+            reads: Vec::new(),
+        };
+        let main = copying.main(main);
+        let Copying { mut said, reads, forwarded, .. } = copying;
+        if forwarded > 0 {
+            let plural = if forwarded == 1 { "" } else { "s" };
+            said.push(format!(
+                "{forwarded} line{plural} of upstreams go to nowhere and answer 502"
+            ));
+        }
+        said.extend(outside(&main, shadow));
+        Copy { text: render(&main), said, reads }
+    }
+}
+
+/// Sentences about what was left out.
+fn said_of(left_out: &LeftOut) -> Vec<String> {
+    let servers = match left_out.servers {
+        0 => None,
+        1 => Some("1 other server block is left out".to_owned()),
+        servers => Some(format!("{servers} other server blocks are left out")),
+    };
+    let block = |name: &String| format!("the block \"{}\" is left out", escape(name, 60));
+    servers.into_iter().chain(left_out.blocks.iter().map(block)).collect()
+}
+
+/// Sentences about what stays and looks like a file or a socket of the live server: directives of
+/// modules that are not known here.
+fn outside(main: &[Directive], shadow: &Shadow) -> Vec<String> {
+    let is_live = |arg: &String| {
+        let begins = ["/var/log/", "/run/", "/var/run/", "/var/cache/", "/dev/log", "unix:/"];
+        let own = [shadow.folder.clone(), format!("unix:{}", shadow.folder), shadow.files()];
+        let is_own = own.iter().any(|own| !own.is_empty() && arg.starts_with(own.as_str()));
+        !is_own && begins.iter().any(|begin| arg.starts_with(begin))
+    };
+    let mut out = Vec::new();
+    let mut open: Vec<&Directive> = main.iter().rev().collect();
+    while let Some(directive) = open.pop() {
+        open.extend(directive.children().iter().rev());
+        let is_path = matches!(
+            directive.name.as_str(),
+            "allow" | "deny" | "set_real_ip_from" | "root" | "alias"
+        );
+        if !is_path && directive.args.iter().any(is_live) {
+            let words = escape(&directive.words(), 100);
+            out.push(format!("\"{words}\" ({}) stays as it is", directive.position()));
+        }
+    }
+    out
+}
+
+/// The state of one copy.
+struct Copying<'a> {
+    config: &'a Config,
+    site: &'a Site,
+    shadow: &'a Shadow,
+    changes: &'a [&'a Change],
+    logs: Logs,
+    caches: usize,
+    forwarded: usize,
+    said: Vec<String>,
+    reads: Vec<String>,
+}
+
+impl Copying<'_> {
+    fn in_folder(&self, name: &str) -> String {
+        format!("{}/{name}", self.shadow.folder)
+    }
+
+    fn leave_out(&mut self, directive: &Directive, why: &str) {
+        let words = escape(&directive.words(), 80);
+        let words = if directive.block.is_some() { escape(&directive.name, 80) } else { words };
+        self.said.push(format!("\"{words}\" ({}) is left out: {why}", directive.position()));
+    }
+
+    fn main(&mut self, directives: Vec<Directive>) -> Vec<Directive> {
+        let level = directives.iter().rfind(|directive| directive.name == "error_log");
+        let error_log = match level {
+            Some(log) => logs::error_log(log, &self.shadow.folder),
+            None => Directive::new("error_log", [self.in_folder("error.log")]),
+        };
+        let mut out = vec![
+            Directive::new("daemon", ["off"]),
+            Directive::new("pid", [self.in_folder("nginx.pid")]),
+            Directive::new("lock_file", [self.in_folder("nginx.lock")]),
+            error_log,
+        ];
+        out.extend(self.user(directives.iter().find(|directive| directive.name == "user")));
+        for mut directive in directives {
+            let name = directive.name.as_str();
+            if OF_THE_PROCESS.contains(&name) {
+                continue;
+            }
+            if OF_THE_HOST.contains(&name) && directive.id != NEW {
+                self.leave_out(&directive, "zc decides on CPUs and limits of its servers");
+                continue;
+            }
+            if let Some(block) = directive.block.take() {
+                directive.block = Some(match name {
+                    "http" => self.http(block),
+                    _ => block.into_iter().filter(|line| line.name != "debug_connection").collect(),
+                });
+            }
+            self.reads.extend(paths::make_absolute(&mut directive, self.config, self.shadow));
+            out.push(directive);
+        }
+        out
+    }
+
+    /// The user of the workers.
+    fn user(&mut self, configured: Option<&Directive>) -> Option<Directive> {
+        if !self.shadow.as_root {
+            return None;
+        }
+        if self.shadow.is_alone {
+            return Some(Directive::new("user", ["root"]));
+        }
+        let configured = configured?;
+        if !self.shadow.known_user {
+            self.leave_out(configured, "there is no such user or group");
+            return None;
+        }
+        Some(configured.clone())
+    }
+
+    fn http(&mut self, block: Vec<Directive>) -> Vec<Directive> {
+        let mut out = Vec::new();
+        for kind in ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"] {
+            if kind == "client_body" || self.shadow.has_module(kind) {
+                let path = self.in_folder(&format!("temp-{kind}"));
+                out.push(Directive::new(&format!("{kind}_temp_path"), [path]));
+            }
+        }
+        // Without one, nginx writes to the log that it was built with.
+        let has_log = block.iter().any(|directive| directive.name == "access_log");
+        if !has_log && self.shadow.has_module("log") {
+            out.push(Directive::new("access_log", [self.in_folder("access.log")]));
+        }
+        out.extend(self.block(block, Level::Http));
+        out
+    }
+
+    /// The directives of a block that is in http.
+    fn block(&mut self, block: Vec<Directive>, level: Level) -> Vec<Directive> {
+        let has_log = |block: &[Directive]| block.iter().any(|line| line.name == "access_log");
+        let had_log = has_log(&block);
+        let mut out: Vec<Directive> =
+            block.into_iter().filter_map(|directive| self.one(directive, level)).collect();
+        // Without one, it would inherit that of an outer block.
+        if had_log && !has_log(&out) {
+            out.push(Directive::new("access_log", ["off"]));
+        }
+        out
+    }
+
+    /// One directive that is in http or a block of it; None leaves it out.
+    fn one(&mut self, mut directive: Directive, level: Level) -> Option<Directive> {
+        if self.shadow.own_location && level != Level::Location {
+            if answer::is_for_answering(&directive.name) {
+                return None;
+            }
+            if directive.name == "if" {
+                let block = directive.block.take().unwrap_or_default();
+                let is_kept = |line: &Directive| !answer::is_for_answering(&line.name);
+                directive.block = Some(block.into_iter().filter(is_kept).collect());
+            }
+        }
+        match directive.name.as_str() {
+            name if name.ends_with("_temp_path") => return None,
+            name if name.ends_with("_cache_path") => {
+                self.caches += 1;
+                let path = self.in_folder(&format!("cache-{}", self.caches));
+                let further = directive.args.iter().skip(1).cloned();
+                let args = std::iter::once(path).chain(further).collect();
+                directive.set_args(args);
+            }
+            "error_log" => return Some(logs::error_log(&directive, &self.shadow.folder)),
+            "access_log" => {
+                let log = self.logs.access_log(&directive, &self.shadow.folder);
+                if log.is_none() {
+                    self.leave_out(&directive, "it goes to no file");
+                }
+                return log;
+            }
+            "root" | "alias" if self.shadow.root.is_some() => {
+                // A prefix that ends in a slash is replaced by one that does.
+                let end = if directive.name == "alias" { "/" } else { "" };
+                directive.set_args(vec![format!("{}{end}", self.shadow.files())]);
+            }
+            "server" if level == Level::Http => {
+                directive.block = directive.block.take().map(|block| self.server(block));
+                return Some(directive);
+            }
+            "upstream" if directive.block.is_some() => {
+                let block = directive.block.take().unwrap_or_default();
+                let (block, count) = upstream::to_nowhere(block, &self.shadow.nowhere());
+                self.forwarded += count;
+                directive.block = Some(block);
+                return Some(directive);
+            }
+            _ => {}
+        }
+        if level != Level::Location && self.is_tls_left_out(&directive) {
+            return None;
+        }
+        if upstream::pass_to_nowhere(&mut directive, &self.shadow.nowhere()) {
+            self.forwarded += 1;
+        }
+        self.reads.extend(paths::make_absolute(&mut directive, self.config, self.shadow));
+        if matches!(directive.name.as_str(), "location" | "if" | "limit_except") {
+            let block = directive.block.take();
+            directive.block = block.map(|block| self.block(block, Level::Location));
+        }
+        Some(directive)
+    }
+
+    /// Whether a directive of TLS has no place in the copy.
+    fn is_tls_left_out(&mut self, directive: &Directive) -> bool {
+        let is_https = self.site.scheme == Scheme::Https;
+        let has_stand_in = is_https && self.shadow.certificate.is_some();
+        match directive.name.as_str() {
+            // nginx opens them even where no `listen` has TLS.
+            "ssl_certificate" | "ssl_certificate_key" | "ssl_password_file" => {
+                !is_https || has_stand_in
+            }
+            "ssl_session_ticket_key" => {
+                if has_stand_in {
+                    self.leave_out(directive, "a key of its own takes its place");
+                }
+                !is_https || has_stand_in
+            }
+            "ssl_verify_client" | "ssl_stapling" => {
+                if is_https && directive.first() != "off" {
+                    self.leave_out(directive, "it needs a certificate or host of somebody else");
+                }
+                true
+            }
+            "ssl_client_certificate"
+            | "ssl_crl"
+            | "ssl_trusted_certificate"
+            | "ssl_reject_handshake"
+            | "ssl_stapling_file"
+            | "ssl_stapling_responder"
+            | "ssl_stapling_verify"
+            | "ssl_verify_depth"
+            | "quic_host_key" => true,
+            name => name.starts_with("ssl_ocsp"),
+        }
+    }
+
+    /// The site's server block.
+    fn server(&mut self, block: Vec<Directive>) -> Vec<Directive> {
+        let mut out = vec![self.listen()];
+        let certificate = self.shadow.certificate.as_ref();
+        if let Some((certificate, key)) = certificate.filter(|_| self.site.scheme == Scheme::Https)
+        {
+            self.reads.extend([certificate.clone(), key.clone()]);
+            out.push(Directive::new("ssl_certificate", [certificate]));
+            out.push(Directive::new("ssl_certificate_key", [key]));
+        }
+        let has_root = block.iter().any(|directive| directive.name == "root");
+        if self.shadow.root.is_some() && !has_root {
+            out.push(Directive::new("root", [self.shadow.files()]));
+        }
+        let others = block.into_iter().filter(|directive| directive.name != "listen").collect();
+        out.extend(self.block(others, Level::Server));
+        if self.shadow.own_location {
+            let location = own_location::location(&out, &self.shadow.files());
+            out.push(location);
+        }
+        out
+    }
+
+    /// The one `listen`.
+    fn listen(&mut self) -> Directive {
+        let server = self.config.server(self.site);
+        let listens = server.map(|server| change::listens(server, self.site.scheme));
+        let listen = listens.unwrap_or_default().into_iter().next();
+        let mut args = vec![format!("0.0.0.0:{}", self.shadow.port)];
+        if let Some(listen) = listen {
+            args.extend_from_slice(listen::parameters(listen));
+            let owner = change::owner(self.config, listen);
+            let is_of_the_socket =
+                |parameter: &&String| listen::OF_THE_SOCKET.contains(&listen::name(parameter));
+            if owner.id != listen.id {
+                args.extend(listen::parameters(owner).iter().filter(is_of_the_socket).cloned());
+            }
+            for left_out in ["proxy_protocol", "fastopen"] {
+                if args.iter().any(|arg| listen::name(arg) == left_out) {
+                    let why = format!("\"{left_out}\" of its listen ({})", listen.position());
+                    self.said.push(format!("{why} is left out: zc's load does not use it"));
+                }
+            }
+        }
+        let args = change::parameters(&args, self.changes);
+        let is_kept = |arg: &String| !NOT_OF_A_COPY.contains(&listen::name(arg));
+        Directive::new("listen", args.into_iter().filter(is_kept))
+    }
+}
+
+/// Where a directive stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Level {
+    Http,
+    Server,
+    Location,
+}

@@ -1,0 +1,290 @@
+//! The site that is tried: one `server` block, and what of it are files.
+
+use std::collections::HashMap;
+
+use zc_run::{Error, Result, escape};
+
+use super::answer;
+use super::listen::{self, Address};
+use super::server_name;
+use super::tree::{Config, Directive};
+
+/// Whether the site is asked with or without TLS.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scheme {
+    /// Without.
+    Http,
+    /// With.
+    Https,
+}
+
+/// The `server` block that is tried.
+#[derive(Debug, Clone)]
+pub struct Site {
+    /// The first of its names; empty if it has none.
+    pub name: String,
+    /// Its file, and the line on which it begins.
+    pub position: String,
+    /// Why it is this one: a sentence.
+    pub why: String,
+    /// The scheme of its `listen`. Of several schemes, https.
+    pub scheme: Scheme,
+    /// Whether clients may use HTTP/2.
+    pub http2: bool,
+    /// Whether requests for `/...` are answered by files. Where they are not,
+    /// [`Shadow::own_location`](super::Shadow::own_location) is the way.
+    pub answers_files: bool,
+    /// Its certificates and keys, absolute where they are files.
+    pub certificates: Vec<(String, String)>,
+    /// Sentences about what of the site is not asked, and what may answer in place of the files.
+    pub said: Vec<String>,
+    /// Index of the server in the http block.
+    pub(super) index: usize,
+}
+
+/// How many locations a sentence names.
+const NAMED: usize = 5;
+
+impl Config {
+    /// Chooses the server block that is tried: that of `server_name` as nginx chooses it for a
+    /// `Host`, or without one the default server of the first `listen` whose default server
+    /// answers with files, then any that does, then the first.
+    ///
+    /// # Errors
+    /// There is no http block, or no server block, or none of that name.
+    pub fn site(&self, server_name: Option<&str>) -> Result<Site> {
+        let main = self.files.first().map_or("", |file| &file.path);
+        let none = |what: &str| {
+            let message = format!("file \"{}\" has no {what}", escape(main, 300));
+            Error::input("no-http-server", message).help("nginx -T")
+        };
+        let http = self.block("http").ok_or_else(|| none("http block"))?.children();
+        let servers: Vec<usize> = (0..http.len()).filter(|&at| is_server(&http[at])).collect();
+        let first = *servers.first().ok_or_else(|| none("server block in its http block"))?;
+        let (index, why) = match server_name {
+            Some(host) => named(http, &servers, host)?,
+            None => default(http, &servers, first),
+        };
+        Ok(self.describe(http, index, why))
+    }
+
+    /// What is to be known of server `index`.
+    fn describe(&self, http: &[Directive], index: usize, why: String) -> Site {
+        let server = &http[index];
+        let children = server.children();
+        let is_on = |name: &str, children: &[Directive]| {
+            children.iter().any(|directive| directive.name == name && directive.first() == "on")
+        };
+        let listens = || children.iter().filter(|directive| directive.name == "listen");
+        let is_tls = is_on("ssl", children) || listens().any(|listen| listen::has(listen, "ssl"));
+        let scheme = if is_tls { Scheme::Https } else { Scheme::Http };
+        let is_mixed = is_tls
+            && listens().any(|listen| !listen::has(listen, "ssl") && !listen::has(listen, "quic"))
+            && !is_on("ssl", children);
+        let mut said = Vec::new();
+        if is_mixed {
+            said.push("the site has http and https: https is tried".to_owned());
+        }
+        said.extend(elsewhere(server));
+        said.extend(may_answer(http, server));
+        Site {
+            name: names(server).next().unwrap_or_default().to_owned(),
+            position: server.position(),
+            why,
+            scheme,
+            http2: is_on("http2", children)
+                || is_on("http2", http)
+                || listens().any(|listen| listen::has(listen, "http2")),
+            answers_files: answers_files(server),
+            certificates: self.certificates(http, children),
+            said,
+            index,
+        }
+    }
+
+    /// Certificates with their keys, of the server or else of the http block.
+    fn certificates(&self, http: &[Directive], server: &[Directive]) -> Vec<(String, String)> {
+        let all = |block: &[Directive], name: &str| -> Vec<String> {
+            let found = block.iter().filter(|directive| directive.name == name);
+            found.map(|directive| self.in_folder(directive.first())).collect()
+        };
+        let of = |block: &[Directive]| {
+            let keys = all(block, "ssl_certificate_key");
+            all(block, "ssl_certificate").into_iter().zip(keys).collect::<Vec<_>>()
+        };
+        let own = of(server);
+        if own.is_empty() { of(http) } else { own }
+    }
+
+    /// A path of a certificate, relative to the folder of the main file. What begins with a
+    /// variable, `data:`, `engine:` or `store:` is no file and stays.
+    pub(super) fn in_folder(&self, path: &str) -> String {
+        let is_no_file = ["$", "data:", "engine:", "store:"].iter().any(|p| path.starts_with(p));
+        if path.starts_with('/') || is_no_file || path.is_empty() {
+            return path.to_owned();
+        }
+        format!("{}/{path}", self.folder())
+    }
+
+    /// The server block of a site.
+    pub(super) fn server(&self, site: &Site) -> Option<&Directive> {
+        self.block("http")?.children().get(site.index)
+    }
+}
+
+fn is_server(directive: &Directive) -> bool {
+    directive.name == "server" && directive.block.is_some()
+}
+
+/// The names of a server.
+fn names(server: &Directive) -> impl Iterator<Item = &str> {
+    let lines = server.children().iter().filter(|directive| directive.name == "server_name");
+    lines.flat_map(|line| line.args.iter().map(String::as_str))
+}
+
+/// The `location` blocks directly in a block.
+pub(super) fn locations(block: &Directive) -> impl Iterator<Item = &Directive> {
+    let is_location =
+        |directive: &&Directive| directive.name == "location" && directive.block.is_some();
+    block.children().iter().filter(is_location)
+}
+
+/// The location that answers `/...` where no other is more specific, if there is one.
+pub(super) fn root_location(server: &Directive) -> Option<&Directive> {
+    let of = |wanted: &dyn Fn(&str, &str) -> bool| {
+        locations(server).find(|location| {
+            let (modifier, pattern) = answer::pattern(location);
+            wanted(modifier, pattern)
+        })
+    };
+    of(&|modifier, pattern| modifier == "^~" && pattern == "/")
+        .or_else(|| {
+            of(&|modifier, pattern| modifier.starts_with('~') && answer::matches_any_path(pattern))
+        })
+        .or_else(|| of(&|modifier, pattern| modifier.is_empty() && pattern == "/"))
+}
+
+/// Whether requests for `/...` are answered by files.
+fn answers_files(server: &Directive) -> bool {
+    answer::instead_of_files(server.children()).is_none()
+        && root_location(server)
+            .is_none_or(|location| answer::instead_of_files(location.children()).is_none())
+}
+
+/// The server for a name, and why.
+fn named(http: &[Directive], servers: &[usize], host: &str) -> Result<(usize, String)> {
+    let mut best: Option<(server_name::Rank, usize)> = None;
+    for &index in servers {
+        let ranks = names(&http[index]).filter_map(|name| server_name::rank(name, host));
+        let rank = ranks.max();
+        if let Some(rank) = rank.filter(|rank| best.is_none_or(|(other, _)| *rank > other)) {
+            best = Some((rank, index));
+        }
+    }
+    if let Some((_, index)) = best {
+        let why = format!("its server_name matches \"{}\"", escape(host, 100));
+        return Ok((index, why));
+    }
+    let known: Vec<String> = servers
+        .iter()
+        .flat_map(|&index| names(&http[index]))
+        .filter(|name| !name.is_empty() && *name != "_")
+        .take(NAMED)
+        .map(|name| format!("\"{}\"", escape(name, 100)))
+        .collect();
+    let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+    let message = format!("no server block is named \"{}\"", escape(host, 100));
+    let help = format!("names of the configuration: {known}");
+    Err(Error::usage("no-such-server-name", message).help(help))
+}
+
+/// The server that is tried if none is named, and why.
+fn default(http: &[Directive], servers: &[usize], first: usize) -> (usize, String) {
+    let mut order: Vec<Address> = Vec::new();
+    let mut defaults: HashMap<Address, (usize, bool)> = HashMap::new();
+    for &index in servers {
+        let listens = http[index].children().iter().filter(|child| child.name == "listen");
+        let mut addresses: Vec<(Address, bool)> = listens
+            .filter(|listen| !listen::has(listen, "quic"))
+            .map(|listen| (listen::address(listen), listen::is_default(listen)))
+            .collect();
+        if addresses.is_empty() {
+            addresses.push((listen::default_address(), false));
+        }
+        for (address, is_default) in addresses {
+            match defaults.get_mut(&address) {
+                None => {
+                    order.push(address.clone());
+                    defaults.insert(address, (index, is_default));
+                }
+                Some(found) if is_default && !found.1 => *found = (index, true),
+                Some(_) => {}
+            }
+        }
+    }
+    let is_tcp = |address: &&Address| matches!(address, Address::Tcp { .. });
+    for address in order.iter().filter(is_tcp) {
+        let index = defaults[address].0;
+        if answers_files(&http[index]) {
+            let why = format!(
+                "it is the default server of {}, the first whose default server answers with files",
+                address.text()
+            );
+            return (index, why);
+        }
+    }
+    match servers.iter().find(|&&index| answers_files(&http[index])) {
+        Some(&index) => (index, "it is the first server block that answers with files".to_owned()),
+        None => {
+            let why = "no server block answers with files, and it is the first default server";
+            let index = order.first().map_or(first, |address| defaults[address].0);
+            (index, why.to_owned())
+        }
+    }
+}
+
+/// Sentences about locations that are not answered by files.
+fn elsewhere(server: &Directive) -> Vec<String> {
+    let mut found: Vec<(String, Vec<String>)> = Vec::new();
+    let mut blocks: Vec<&Directive> = locations(server).collect();
+    while let Some(location) = blocks.pop() {
+        blocks.extend(locations(location));
+        let Some(answers) = answer::instead_of_files(location.children()) else { continue };
+        let pattern = escape(&location.args.join(" "), 60);
+        let place = format!("\"{pattern}\" (line {} of {})", location.line, location.file);
+        match found.iter_mut().find(|(name, _)| *name == answers.name) {
+            Some((_, places)) => places.push(place),
+            None => found.push((answers.name.clone(), vec![place])),
+        }
+    }
+    let sentence = |(name, mut places): (String, Vec<String>)| {
+        places.sort();
+        let more = places.len().saturating_sub(NAMED);
+        places.truncate(NAMED);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        format!(
+            "answered by {}, so not asked: location {}{more}",
+            escape(&name, 60),
+            places.join(", ")
+        )
+    };
+    found.into_iter().map(sentence).collect()
+}
+
+/// Sentences about directives that may answer in place of the files.
+fn may_answer(http: &[Directive], server: &Directive) -> Vec<String> {
+    let location = root_location(server).map(Directive::children).unwrap_or_default();
+    let all = http.iter().chain(server.children()).chain(location);
+    let found = all.filter(|directive| answer::may_answer(directive));
+    let sentence = |directive: &Directive| {
+        let words = escape(&directive.words(), 80);
+        format!("\"{words}\" ({}) may answer or delay requests for files", directive.position())
+    };
+    let mut found: Vec<String> = found.map(sentence).collect();
+    let more = found.len().saturating_sub(2 * NAMED);
+    if more > 0 {
+        found.truncate(2 * NAMED);
+        found.push(format!("{more} more lines may answer or delay requests for files"));
+    }
+    found
+}

@@ -1,0 +1,40 @@
+//! Values as nginx reads them.
+
+/// A version of nginx.
+pub(super) type Version = (u32, u32, u32);
+
+/// Whether two values mean the same to nginx: `512K` and `524288`, `ON` and `on`
+/// (ngx_parse_size(), ngx_conf_set_flag_slot()).
+pub(super) fn is_same(one: &str, other: &str) -> bool {
+    let words = |text: &str| -> Vec<String> { text.split_whitespace().map(plain).collect() };
+    words(one) == words(other)
+}
+
+/// A word in the form in which words are compared.
+fn plain(word: &str) -> String {
+    let word = word.to_ascii_lowercase();
+    let scales = [("k", 10), ("m", 20), ("g", 30)];
+    let scaled = scales.iter().find_map(|(unit, shift)| {
+        let number: u64 = word.strip_suffix(unit)?.parse().ok()?;
+        number.checked_mul(1 << shift)
+    });
+    scaled.map_or(word, |bytes| bytes.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_compared_as_nginx_reads_them() {
+        for (one, other) in [("512K", "524288"), ("2m", "2048k"), ("ON", "on"), ("2  32k", "2 32K")]
+        {
+            assert!(is_same(one, other), "{one} {other}");
+        }
+        for (one, other) in [("512k", "512"), ("on", "off"), ("2 32k", "2 64k"), ("2 32k", "2")] {
+            assert!(!is_same(one, other), "{one} {other}");
+        }
+        // More than 2^64 bytes are no amount, and no panic.
+        assert!(!is_same("99999999999g", "0"));
+    }
+}
