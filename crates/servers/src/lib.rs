@@ -13,6 +13,7 @@ mod burner;
 mod found;
 mod generator;
 mod kept;
+mod mix_files;
 mod nfs;
 mod own;
 mod own_state;
@@ -25,6 +26,7 @@ pub use asker::{Asker, RemoteLoad};
 pub use found::Found;
 pub use generator::{Generator, URL as GENERATOR_URL};
 pub use kept::keep as keep_server;
+pub use mix_files::{MixFiles, mix_of_root, write_mix};
 pub use nfs::{
     Calling, CallsOf, Copies as NfsCopies, Exported, InMount, NfsLoad, Opened, Order as NfsOrder,
     Reader, ReaderProgram, ServerProgram as NfsServerProgram, Serving, ToOpen, read_by_mounts,
