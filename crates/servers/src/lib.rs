@@ -14,6 +14,7 @@ mod copies;
 mod found;
 mod generator;
 mod kept;
+mod mix_files;
 mod nfs;
 mod own;
 mod own_state;
@@ -27,6 +28,7 @@ pub use copies::{Listening, ServerCopies, ServerCopy, serve as serve_copies};
 pub use found::Found;
 pub use generator::{Generator, URL as GENERATOR_URL};
 pub use kept::keep as keep_server;
+pub use mix_files::{MixFiles, mix_of_root, write_mix};
 pub use nfs::{
     Calling, CallsOf, Copies as NfsCopies, Exported, InMount, NfsLoad, Opened, Order as NfsOrder,
     Reader, ReaderProgram, ServerProgram as NfsServerProgram, Serving, ToOpen, read_by_mounts,
