@@ -154,13 +154,14 @@ fn a_copy_of_the_distribution_s_configuration_serves_as_nobody() {
         let shadow = folder.shadow(&build);
         let copy = config.copy(&site, &shadow, changes);
         folder.accepts(&copy, true);
-        served(&folder, &copy, shadow.port, "/a.bin");
+        served(&folder, &copy, shadow.port, "/a.bin", true);
     }
 }
 
-/// Starts the copy, asks for a file, and ends it.
-fn served(folder: &Folder, copy: &Copy, port: u16, path: &str) {
-    let child = folder.nginx(copy, true).stderr(Stdio::piped()).spawn().unwrap();
+/// Starts the copy, asks for a file, looks which files it has open, and ends it.
+#[track_caller]
+fn served(folder: &Folder, copy: &Copy, port: u16, path: &str, is_nobody: bool) {
+    let child = folder.nginx(copy, is_nobody).stderr(Stdio::piped()).spawn().unwrap();
     let mut nginx = Running(child);
     let until = Instant::now() + Duration::from_secs(30);
     let mut stream = loop {
@@ -182,6 +183,13 @@ fn served(folder: &Folder, copy: &Copy, port: u16, path: &str) {
     stream.read_to_string(&mut response).unwrap();
     assert!(response.starts_with("HTTP/1.1 200"), "{response}\n{}", copy.text);
     assert!(response.ends_with("\r\n\r\nthe file\n"), "{response}");
+    let open = fs::read_dir(format!("/proc/{}/fd", nginx.0.id())).unwrap();
+    let open = open.filter_map(|entry| fs::read_link(entry.unwrap().path()).ok());
+    let open: Vec<String> = open.map(|path| path.to_string_lossy().into_owned()).collect();
+    let is_own = |path: &&String| path.starts_with(folder.path());
+    let is_file = |path: &&String| path.starts_with('/') && !path.starts_with("/dev/");
+    assert!(open.iter().any(|path| path.contains("/access")), "{open:?}");
+    assert!(open.iter().filter(is_file).all(|path| is_own(&path)), "{open:?}\n{}", copy.text);
 }
 
 /// Ended with its workers when dropped.
@@ -217,7 +225,7 @@ http {
         listen 80 default_server backlog=4096 so_keepalive=on; listen [::]:80 ipv6only=on;
         listen unix:/run/live.sock; server_name live.example .live.example;
         root html; access_log logs/$host.log traced; auth_basic \"staff only\";
-        auth_basic_user_file staff; set $to http://app2.invalid;
+        auth_basic_user_file staff; set $to http://app2.example;
         if ($is_image) { return 403; }
         location / { try_files $uri $uri/ @app; tcp_nopush on; limit_except GET { deny all; } }
         location @app { proxy_pass http://app; proxy_cache live; }
@@ -249,7 +257,7 @@ fn a_copy_of_a_hostile_configuration_is_accepted_and_serves_in_its_own_location(
     shadow.own_location = true;
     let copy = config.copy(&site, &shadow, &changes);
     folder.accepts(&copy, true);
-    served(&folder, &copy, shadow.port, "/zc-tune/a.bin");
+    served(&folder, &copy, shadow.port, "/zc-tune/a.bin", true);
     for live in ["/var/", "/run/", "invalid", "nosuchuser", "nonexistent", "/srv/", ":80;", "444"] {
         assert!(!copy.text.contains(live), "{live}\n{}", copy.text);
     }
@@ -267,10 +275,12 @@ fn root_s_copy_has_a_user_that_exists() {
     }
     let (config, site) = read(&dump(&[(DISTRIBUTION, HOSTILE)]));
     for is_alone in [false, true] {
-        let shadow = Shadow { as_root: true, is_alone, ..folder.shadow(&build) };
+        let shadow = folder.shadow(&build);
+        let shadow = Shadow { as_root: true, is_alone, own_location: true, ..shadow };
         let copy = config.copy(&site, &shadow, &[]);
         assert_eq!(copy.text.contains("user root;"), is_alone);
         folder.accepts(&copy, false);
+        served(&folder, &copy, shadow.port, "/zc-tune/a.bin", false);
     }
 }
 
@@ -335,7 +345,7 @@ fn includes_globs_and_modules_are_found_from_another_folder() {
     let copy = config.copy(&site, &shadow, &[]);
     assert_eq!(copy.said, ["1 other server block is left out"]);
     folder.accepts(&copy, true);
-    served(&folder, &copy, shadow.port, "/a.bin");
+    served(&folder, &copy, shadow.port, "/a.bin", true);
 }
 
 #[test]

@@ -230,6 +230,8 @@ impl Copying<'_> {
             out.push(Directive::new("access_log", [self.in_folder("access.log")]));
         }
         out.extend(self.block(block, Level::Http));
+        let (out, count) = upstream::reduce(out, &self.shadow.nowhere());
+        self.forwarded += count;
         out
     }
 
@@ -282,13 +284,6 @@ impl Copying<'_> {
             }
             "server" if level == Level::Http => {
                 directive.block = directive.block.take().map(|block| self.server(block));
-                return Some(directive);
-            }
-            "upstream" if directive.block.is_some() => {
-                let block = directive.block.take().unwrap_or_default();
-                let (block, count) = upstream::to_nowhere(block, &self.shadow.nowhere());
-                self.forwarded += count;
-                directive.block = Some(block);
                 return Some(directive);
             }
             _ => {}
