@@ -40,7 +40,7 @@ impl Mix {
         let options = AskedOptions::usual(args.seed.number.unwrap_or_default());
         let format = log_format::parse(args.format.as_deref(), &[], "")?;
         let Some(log) = &args.log else {
-            let mix = AskedMix::usual();
+            let mix = AskedMix::usual(&options);
             return Ok(Self { mix, log: None, busiest_requests_per_s: None });
         };
         let input = LogInput::open(log)?;

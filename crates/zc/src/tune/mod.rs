@@ -85,7 +85,7 @@ pub(super) fn run(args: &TuneArgs) -> Result<()> {
         lines: &lines,
         busiest_requests_per_s: mix.busiest_requests_per_s,
         asked_requests_per_s: args.rate,
-        cores: measured.screening.0.header.host.cpus.online,
+        cores: measured.screening.run.header.host.cpu.online,
         price: args.money.as_ref(),
     };
     let mut said = site.said.clone();

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::args::NginxArgs;
 use super::copies::{CopyOf, Copies, Started};
-use crate::planned::Planned;
+use crate::interim::Planned;
 use crate::progress::Watcher;
 use crate::{run_out, tell};
 use zc_analysis::tune::{
@@ -39,7 +39,10 @@ const NARROW: f64 = 0.01;
 const LEAST: Duration = Duration::from_secs(3);
 
 /// A run with its estimates.
-type Estimated = (Run, Estimates);
+pub(super) struct Estimated {
+    pub(super) run: Run,
+    estimates: Estimates,
+}
 
 /// The runs that were made.
 pub(super) struct Measured {
@@ -75,10 +78,6 @@ pub(super) fn measure(
         let name = state_name(*index, &lines.get(*index)?.name);
         Some(CopyOf { name, changes: vec![change] })
     };
-    let with_present = |others: Vec<CopyOf<'_>>| {
-        let present = CopyOf { name: PRESENT.to_owned(), changes: Vec::new() };
-        [present].into_iter().chain(others).collect::<Vec<_>>()
-    };
     let all = with_present((0..lines.len()).collect::<Vec<_>>().iter().filter_map(of_line).collect());
     if all.len() < 2 {
         let message = "there is no line to try: every candidate is in effect, or cannot be tried";
@@ -95,7 +94,7 @@ pub(super) fn measure(
     };
     let (screening, ended) = made;
     let mut measured = Measured { screening, confirming: None, together: None, ended };
-    let rate = requests_per_s(&measured.screening.0);
+    let rate = requests_per_s(&measured.screening.run);
     let chosen = promising(measured.phases().screening, lines);
     if measured.ended.is_some() || chosen.is_empty() {
         return Ok(measured);
@@ -121,16 +120,20 @@ pub(super) fn measure(
 
 impl Measured {
     /// The runs for the analysis.
-    pub(super) fn phases(&self) -> Phases<'_> {
-        let phase = |(run, estimates): &'_ Estimated| Phase { run, estimates };
-        let (run, estimates) = &self.screening;
-        let other = |made: &Option<Estimated>| made.as_ref();
+    pub(super) fn phases<'a>(&'a self) -> Phases<'a> {
+        let phase = |Estimated { run, estimates }: &'a Estimated| Phase { run, estimates };
         Phases {
-            screening: Phase { run, estimates },
-            confirming: other(&self.confirming).map(|(run, estimates)| Phase { run, estimates }),
-            together: other(&self.together).map(|(run, estimates)| Phase { run, estimates }),
+            screening: phase(&self.screening),
+            confirming: self.confirming.as_ref().map(phase),
+            together: self.together.as_ref().map(phase),
         }
     }
+}
+
+/// States after the present one, with which they are compared.
+fn with_present(others: Vec<CopyOf<'_>>) -> Vec<CopyOf<'_>> {
+    let present = CopyOf { name: PRESENT.to_owned(), changes: Vec::new() };
+    [present].into_iter().chain(others).collect()
 }
 
 /// What all runs have in common.
@@ -205,7 +208,7 @@ impl Runs<'_> {
         let Outcome { run, error } = outcome?;
         tell::note(&format!("saved as {}", tell::path(&out)));
         let estimates = estimate(&run);
-        Ok(((run, estimates), error.err()))
+        Ok((Estimated { run, estimates }, error))
     }
 }
 
