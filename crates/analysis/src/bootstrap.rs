@@ -15,12 +15,13 @@ pub(super) struct Bootstrap {
 
 impl Bootstrap {
     pub(super) fn new(kept: &KeptBlocks, resamples: usize) -> Self {
+        Self::with_seed(kept, resamples, kept.header.plan.seed)
+    }
+
+    /// With a seed of its own, for blocks that are drawn independently of those of another run.
+    pub(super) fn with_seed(kept: &KeptBlocks, resamples: usize, seed: u64) -> Self {
         let blocks = kept.costs.len();
-        Self {
-            draws: zc_stats::Bootstrap::new(blocks, resamples, kept.header.plan.seed),
-            blocks,
-            level: kept.level,
-        }
+        Self { draws: zc_stats::Bootstrap::new(blocks, resamples, seed), blocks, level: kept.level }
     }
 
     /// Values of a statistic over all resamples, the first of which is the observed sample; with

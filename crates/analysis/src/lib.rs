@@ -39,6 +39,7 @@ mod own_clock;
 pub mod parallel;
 mod plan_index;
 mod positive;
+mod price;
 pub mod profile;
 pub mod progress;
 pub mod ratios;
@@ -83,6 +84,7 @@ pub use model::sizes::{
 };
 pub use model::verdict::{CellVerdict, Cheapest, Comparison, Verdict, Withheld};
 pub use plan_index::PlanIndex;
+pub use price::{HOURS_A_MONTH, Price};
 pub use unit::us_per_mb;
 
 #[cfg(test)]

@@ -17,3 +17,4 @@ pub mod json_schema;
 pub mod samples;
 pub mod server;
 pub mod synthetic;
+pub mod tls;

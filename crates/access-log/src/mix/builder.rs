@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use super::classes::Classes;
 use super::minutes::OpenMinutes;
-use super::request_mix::{Counts, Durations, RequestMix, Tls};
+use super::request_mix::{Counts, Durations, RequestMix};
 use super::sizes::Sizes;
 use super::slices::Slices;
 use super::tally::Tally;
+use super::tls::Tls;
 use crate::entry::{Class, Counted, Entry, Method, Protocol, Stamp};
 use crate::reader::Collect;
 
@@ -60,11 +61,8 @@ impl Collect for MixBuilder {
         if let Some((_, counted)) = size {
             self.count_bytes(entry, class, size_bytes, counted);
         }
-        match entry.is_tls.or_else(|| entry.protocol.and_then(Protocol::is_tls)) {
-            Some(true) => self.tls.with.add(size_bytes),
-            Some(false) => self.tls.without.add(size_bytes),
-            None => {}
-        }
+        let is_tls = entry.is_tls.or_else(|| entry.protocol.and_then(Protocol::is_tls));
+        self.tls.add(is_tls, size_bytes);
         let status = usize::from(entry.status.unwrap_or(0));
         if let Some(status) = self.statuses.get_mut(status) {
             status.add(size_bytes);
@@ -75,7 +73,7 @@ impl Collect for MixBuilder {
         }
         self.hours[entry.time.hour()].add(size_bytes);
         self.without_zone += u64::from(entry.time.offset_s.is_none());
-        self.slices.add(unix_s, class, size_bytes);
+        self.slices.add(unix_s, class, is_tls, size_bytes);
         self.minutes.add(unix_s, size_bytes);
         if let Some(duration_us) = entry.duration_us {
             self.add_duration(entry.time.unix_ms, duration_us, stamp);

@@ -8,11 +8,13 @@ mod request_mix;
 mod sizes;
 mod slices;
 mod tally;
+mod tls;
 
 pub use builder::MixBuilder;
 pub use classes::Classes;
 pub use minutes::{Minute, Minutes};
-pub use request_mix::{Counts, Durations, RequestMix, Tls};
+pub use request_mix::{Counts, Durations, RequestMix};
 pub use sizes::{SizeBin, Sizes};
 pub use slices::{MOST_SLICES, Slice};
 pub use tally::Tally;
+pub use tls::Tls;

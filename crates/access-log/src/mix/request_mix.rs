@@ -10,6 +10,7 @@ use super::minutes::Minutes;
 use super::sizes::Sizes;
 use super::slices::Slice;
 use super::tally::Tally;
+use super::tls::Tls;
 
 /// Request mix: the responses that a server sent, by its access logs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -46,16 +47,6 @@ pub struct RequestMix {
     pub slice_s: u64,
     /// The slices of time that have requests, by time. At most [`MOST_SLICES`](crate::MOST_SLICES).
     pub slices: Vec<Slice>,
-}
-
-/// Responses over TLS and without it. The log need not say it of HTTP/2 and HTTP/3: no browser
-/// speaks these without TLS.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
-pub struct Tls {
-    /// Responses over TLS.
-    pub with: Tally,
-    /// Responses without it.
-    pub without: Tally,
 }
 
 /// Responses by what their bytes are: those of the body, or of the whole response. Each response is

@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::classes::Classes;
 use super::sizes::Sizes;
 use super::tally::Tally;
+use super::tls::Tls;
 use crate::entry::Class;
 
 /// The most slices that are kept.
@@ -23,6 +24,9 @@ pub struct Slice {
     /// Its responses by kind and size; not in JSON.
     #[serde(skip)]
     pub sizes: Classes<Sizes>,
+    /// Its responses over TLS and without it, where the log says it; not in JSON.
+    #[serde(skip)]
+    pub tls: Tls,
 }
 
 /// Slices while they are being filled.
@@ -41,7 +45,7 @@ impl Slices {
         Self { length_log2: 0, slices: Vec::new(), at: 0 }
     }
 
-    pub(super) fn add(&mut self, unix_s: i64, class: Class, size_bytes: u64) {
+    pub(super) fn add(&mut self, unix_s: i64, class: Class, is_tls: Option<bool>, size_bytes: u64) {
         let begin_unix_s = self.begin(unix_s);
         if self.slices.get(self.at).is_none_or(|slice| slice.begin_unix_s != begin_unix_s) {
             self.at = self.place(unix_s);
@@ -49,6 +53,7 @@ impl Slices {
         let slice = &mut self.slices[self.at];
         slice.all.add(size_bytes);
         slice.sizes.get_mut(class).add(size_bytes);
+        slice.tls.add(is_tls, size_bytes);
     }
 
     /// The slices by time, and the length of each in s.
@@ -68,8 +73,12 @@ impl Slices {
             match self.slices.binary_search_by_key(&begin_unix_s, |slice| slice.begin_unix_s) {
                 Ok(place) => return place,
                 Err(place) if self.slices.len() < MOST_SLICES => {
-                    let slice =
-                        Slice { begin_unix_s, all: Tally::default(), sizes: Classes::default() };
+                    let slice = Slice {
+                        begin_unix_s,
+                        all: Tally::default(),
+                        sizes: Classes::default(),
+                        tls: Tls::default(),
+                    };
                     self.slices.insert(place, slice);
                     return place;
                 }
@@ -90,6 +99,7 @@ impl Slices {
             if is_same {
                 earlier.all.merge(later.all);
                 earlier.sizes.merge(&later.sizes);
+                earlier.tls.merge(later.tls);
             }
             is_same
         });
@@ -112,23 +122,28 @@ mod tests {
             let fill = |seconds: &[i64]| {
                 let mut slices = Slices::new();
                 for (place, second) in seconds.iter().enumerate() {
-                    slices.add(*second, Class::ALL[place % Class::ALL.len()], 1);
+                    let is_tls = [Some(true), Some(false), None][(*second % 3) as usize];
+                    slices.add(*second, Class::ALL[place % Class::ALL.len()], is_tls, 1);
                     assert!(slices.slices.len() <= MOST_SLICES);
                 }
                 let (slices, length_s) = slices.finish();
-                let tallies = slices.iter().map(|slice| (slice.begin_unix_s, slice.all));
+                let tallies =
+                    slices.iter().map(|slice| (slice.begin_unix_s, slice.all, slice.tls));
                 (tallies.collect::<Vec<_>>(), length_s)
             };
             let as_they_came = fill(&seconds);
             seconds.sort_unstable();
             prop_assert_eq!(&fill(&seconds), &as_they_came);
             let (slices, length_s) = as_they_came;
-            for (begin, tally) in &slices {
+            for (begin, tally, tls) in &slices {
                 let within = *begin..*begin + length_s as i64;
-                let count = seconds.iter().filter(|second| within.contains(second)).count() as u64;
+                let seconds = seconds.iter().filter(|second| within.contains(second));
+                let count = seconds.clone().count() as u64;
+                let told = seconds.filter(|second| *second % 3 < 2).count() as u64;
+                prop_assert_eq!(tls.told(), told);
                 prop_assert_eq!(*tally, Tally { requests: count, bytes: count });
             }
-            let sum: u64 = slices.iter().map(|(_, all)| all.requests).sum();
+            let sum: u64 = slices.iter().map(|(_, all, _)| all.requests).sum();
             prop_assert_eq!(sum, seconds.len() as u64);
         }
     }

@@ -2,6 +2,7 @@
 
 use zc_stats::{Wander, expanded_confidence, quantile};
 
+use super::tls::TlsCosts;
 use crate::costs::Side;
 use crate::figures::with_interval;
 use crate::model::figure::{Bounds, Figure};
@@ -23,6 +24,17 @@ pub(super) struct Sampled {
     ratios: Option<Wander>,
     /// Wander of the run's costs.
     costs: Option<Wander>,
+    /// Wander of the costs and the ratios of the run that has the cost of encryption.
+    tls: [Option<Wander>; 2],
+}
+
+/// The encryption in a quantity.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(super) struct Encrypted {
+    /// What it adds to the cost in the clear.
+    pub(super) added: f64,
+    /// The whole cost of what is encrypted.
+    pub(super) whole: f64,
 }
 
 /// A quantity: as observed, and over the resamples in which it is defined.
@@ -56,12 +68,42 @@ impl Sampled {
             independent: slices.map_or(blocks, |slices| slices.min(blocks)),
             ratios: wanders.ratios(Side::Both),
             costs: wanders.costs(Side::Both),
+            tls: [None; 2],
         }
     }
 
-    /// A cost. All of it wanders as costs do.
-    pub(super) fn cost(&self, values: &Values) -> Figure {
-        let wander = self.costs.map(|wander| scaled(wander, values.observed));
+    /// The same where encryption is in the quantities.
+    pub(super) fn with_tls(self, tls: &TlsCosts) -> Self {
+        Self {
+            level: self.level.max(tls.level),
+            independent: self.independent.min(tls.blocks),
+            tls: [tls.costs, tls.ratios],
+            ..self
+        }
+    }
+
+    /// The blocks of the run that has the cost of encryption, alone.
+    pub(super) fn of_tls(tls: &TlsCosts) -> Self {
+        Self {
+            level: tls.level,
+            blocks: tls.blocks,
+            independent: tls.blocks,
+            ratios: None,
+            costs: None,
+            tls: [tls.costs, tls.ratios],
+        }
+    }
+
+    /// A cost, of which `encryption` is what TLS adds. All of it wanders as costs do.
+    pub(super) fn cost(&self, values: &Values, encryption: f64) -> Figure {
+        let clear = self.costs.map(|wander| scaled(wander, values.observed - encryption));
+        let wander = match encryption == 0.0 {
+            true => clear,
+            false => {
+                let encrypted = self.tls[0].map(|wander| scaled(wander, encryption));
+                sum([clear, encrypted].into_iter().flatten())
+            }
+        };
         let figure = self.figure(values, wander, self.level);
         let above_0 = |bounds: Bounds| Bounds { low: bounds.low.max(0.0), ..bounds };
         with_interval(figure.value, figure.interval.map(above_0), figure.blocks)
@@ -69,12 +111,29 @@ impl Sampled {
 
     /// Saving by a path that costs `path`. With the cost of today's path as C and the ratio as r it
     /// is C (1 - r): it wanders with C as a whole, and with r by as much of the path's own cost.
-    pub(super) fn saving(&self, values: &Values, path: f64, level: f64) -> Figure {
+    /// What another way of encrypting saves does so as well, by the other run's wander.
+    pub(super) fn saving(
+        &self,
+        values: &Values,
+        path: f64,
+        other_way: Option<Encrypted>,
+        level: f64,
+    ) -> Figure {
+        let Encrypted { added, whole } = other_way.unwrap_or_default();
+        let [costs, ratios] = self.tls.map(|wander| wander.filter(|_| other_way.is_some()));
         let parts = [
             self.costs.map(|wander| scaled(wander, values.observed)),
             self.ratios.map(|wander| scaled(wander, path)),
+            costs.map(|wander| scaled(wander, added)),
+            ratios.map(|wander| scaled(wander, whole)),
         ];
         self.figure(values, sum(parts.into_iter().flatten()), level)
+    }
+
+    /// What TLS adds: it wanders as the costs of its run do.
+    pub(super) fn encryption(&self, values: &Values) -> Figure {
+        let wander = self.tls[0].map(|wander| scaled(wander, values.observed));
+        self.figure(values, wander, self.level)
     }
 
     /// The percentile interval, widened for the wander of the quantity beyond the scatter of the

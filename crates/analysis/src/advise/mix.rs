@@ -13,6 +13,47 @@ pub struct LoggedResponses {
     pub slices_of_span: u64,
     /// Minutes that may be the busiest: the one with most requests, the one with most bytes.
     pub busy_minutes: Vec<BusyMinute>,
+    /// The share of them that went over TLS.
+    pub over_tls: OverTls,
+}
+
+/// How many of the responses went over TLS.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub enum OverTls {
+    /// It is not known.
+    #[default]
+    Unknown,
+    /// This share of the bytes of each slice.
+    Stated(f64),
+    /// As the log says it, by slice.
+    Logged(Vec<TlsBytes>),
+}
+
+/// Bytes of responses in a slice.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct TlsBytes {
+    /// Those over TLS.
+    pub with: f64,
+    /// All of which the log says whether they were.
+    pub told: f64,
+}
+
+impl OverTls {
+    /// The share of the bytes of some slices, each as often as its weight says. `None` where it is
+    /// not known of any byte.
+    pub(super) fn share(&self, weights: impl Iterator<Item = (usize, f64)>) -> Option<f64> {
+        let slices = match self {
+            Self::Unknown => return None,
+            Self::Stated(share) => return Some(*share),
+            Self::Logged(slices) => slices,
+        };
+        let (with, told) = weights
+            .filter_map(|(slice, weight)| Some((slices.get(slice)?, weight)))
+            .fold((0.0, 0.0), |(with, told), (slice, weight)| {
+                (with + weight * slice.with, told + weight * slice.told)
+            });
+        (told > 0.0).then(|| with / told)
+    }
 }
 
 /// A minute whose number of responses and bytes are known. Their sizes are known from the slices of

@@ -8,23 +8,35 @@
 //! for all paths and lengths, and slices of time of the log. Requests come in bursts, so lines of a
 //! log are not independent, and resampling them would give intervals far too narrow.
 
+mod advisor;
+mod asked;
 mod estimate;
 mod figures;
+mod log;
 mod mix;
 mod model;
+mod path_costs;
 mod priced;
+mod rows;
+mod tls;
 mod verdict;
 
 /// Fewer cores than this are not worth a change of configuration.
 pub const CORES_THAT_MATTER: f64 = 0.01;
 
-pub use estimate::{Asked, advise};
-pub use mix::{BusyMinute, LoggedResponses};
+pub use asked::Asked;
+pub use estimate::{Logged, Question, advise};
+pub use mix::{BusyMinute, LoggedResponses, OverTls, TlsBytes};
 pub use model::{
-    Compared, CostAdvice, Outside, PathAdvice, PathVerdict, Rate, Rates, Unfit, Untold,
+    Compared, CostAdvice, HostAdvice, Outside, PathAdvice, PathVerdict, Rate, Rates, TlsAdvice,
+    TlsUnfit, TlsWay, Unfit, Untold,
 };
 
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
+mod tests_hosts;
+#[cfg(test)]
 mod tests_server;
+#[cfg(test)]
+mod tests_tls;

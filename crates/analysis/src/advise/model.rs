@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use crate::model::figure::Figure;
 use crate::model::verdict::Withheld;
+use zc_run::Cipher;
 
 /// Cost of a log's requests on the machine of a run, by each of its send paths, or in each
 /// configuration of its server.
@@ -44,7 +45,69 @@ pub struct CostAdvice {
     pub resolution: Option<f64>,
     /// Requests per second of the log, of its busiest minute, and the rate that was asked for.
     pub rates: Rates,
-    /// Each path, or configuration, in the plan's order.
+    /// Each path, or configuration, in the plan's order; behind them what it would be with the
+    /// kernel's TLS, where encryption is in the costs and the run of `zc run tls` has that.
+    pub paths: Vec<PathAdvice>,
+    /// What TLS adds; null where encryption is in no cost.
+    pub tls: Option<TlsAdvice>,
+    /// The hosts whose logs these are, if they were named: all figures above are then those of the
+    /// hosts together, each at its own rate.
+    pub hosts: Vec<HostAdvice>,
+    /// Price of a core, if one was given.
+    pub price_per_core_hour: Option<f64>,
+    /// Currency of the price; empty: none was given.
+    pub currency: String,
+}
+
+/// What TLS adds to the cost of the responses.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct TlsAdvice {
+    /// The share of the bytes over TLS.
+    pub bytes_share: f64,
+    /// Whether that was stated, and is not the log's.
+    pub stated: bool,
+    /// The cipher.
+    pub cipher: Cipher,
+    /// Kept blocks of the run of `zc run tls`.
+    pub blocks: usize,
+    /// Why that run's verdicts, and so those about the kernel's TLS, are withheld; empty otherwise.
+    pub withheld: Vec<Withheld>,
+    /// The ways of encrypting, that in user space first. The costs of all paths have that one in
+    /// them.
+    pub ways: Vec<TlsWay>,
+    /// Ways that the run has no cost of.
+    pub missing: Vec<String>,
+}
+
+/// A way of encrypting.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct TlsWay {
+    /// The send path that encrypts.
+    pub path: String,
+    /// The one that is otherwise the same, in the clear.
+    pub clear: String,
+    /// What it costs the sender more, in ns per KiB.
+    pub added_ns_per_kib: Figure,
+    /// Cores that it takes in addition, at the rate of the log.
+    pub cores: Figure,
+    /// The same in the busiest minute.
+    pub busiest_cores: Option<Figure>,
+    /// The same at the rate that was asked for.
+    pub asked_cores: Option<Figure>,
+}
+
+/// The costs of one of several hosts.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct HostAdvice {
+    /// Its name.
+    pub host: String,
+    /// Its rates. Its busiest minute is its own.
+    pub rates: Rates,
+    /// Its slices of time that have requests; see `slices` of all.
+    pub slices: Option<u64>,
+    /// The share of its bytes over TLS, where encryption is in the costs.
+    pub tls_bytes_share: Option<f64>,
+    /// Its costs, without verdicts.
     pub paths: Vec<PathAdvice>,
 }
 
@@ -100,6 +163,9 @@ pub struct PathAdvice {
     pub busiest_cores: Option<Compared>,
     /// Cores at the rate that was asked for.
     pub asked_cores: Option<Compared>,
+    /// Price of a month of 730 hours of the cores at the rate that was asked for, or else at that
+    /// of the log; null without a price.
+    pub money_per_month: Option<Compared>,
     /// Its verdict; null for the path of today.
     pub verdict: Option<PathVerdict>,
 }
@@ -128,6 +194,8 @@ pub enum PathVerdict {
         /// The additional cores, as a share of those of today.
         share: f64,
     },
+    /// All bytes are over TLS, encrypted in user space, where no path saves anything.
+    NothingToSave,
     /// It is undecided.
     Untold {
         /// Why.
@@ -169,4 +237,23 @@ pub enum Unfit {
     NoSuchPath(Vec<String>),
     /// The log has no bytes, and a rate of bytes was asked for.
     NoBytes,
+    /// The run of `zc run tls` does not tell what encryption costs.
+    Tls(TlsUnfit),
+}
+
+/// Why a run does not tell what encryption costs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TlsUnfit {
+    /// Nothing in it encrypts in user space.
+    NotOfTls,
+    /// It has no such cipher, but these; none was named, and it has no AES-GCM.
+    NoSuchCipher(Vec<Cipher>),
+    /// Its link does not tell the sender's cost from the receiver's.
+    SidesTogether,
+    /// Encryption in user space, or the path beside it, has no cost.
+    NoCosts,
+    /// It has so many blocks that count, too few for an interval.
+    TooFewBlocks(usize),
+    /// The run of responses has no cost of read+send, on top of which encryption comes.
+    NoReadSend,
 }

@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 
 use super::model::Unfit;
+use super::tls::TlsCosts;
 use crate::sizes::series::{SeriesCells, series};
 use zc_run::{Configuration, Run, ServerPlan, ServerState, configurations};
 
@@ -50,16 +51,25 @@ impl Priced {
         Ok(Self { paths, left_out, keepalive, usual })
     }
 
-    /// The place of what is used `today`. If none is given, that of the usual one, or else of the
+    /// The place of what is used `today`, behind which the ways of the kernel's TLS have theirs. If
+    /// none is given, that of the usual one, or else of the
     /// one that the run compares with.
     ///
     /// # Errors
     /// There is none of that name.
-    pub(super) fn today(&self, today: Option<&str>) -> Result<usize, Unfit> {
+    pub(super) fn today(
+        &self,
+        today: Option<&str>,
+        tls: Option<&TlsCosts>,
+    ) -> Result<usize, Unfit> {
         let named = |name: &str| self.paths.iter().position(|path| path.name == name);
         if let Some(name) = today {
-            let names = || self.paths.iter().map(|path| path.name.clone()).collect();
-            return named(name).ok_or_else(|| Unfit::NoSuchPath(names()));
+            let of_tls = tls.into_iter().flat_map(TlsCosts::by_the_kernel);
+            let of_tls = of_tls.map(|way| way.path.to_string());
+            let names: Vec<String> =
+                self.paths.iter().map(|path| path.name.clone()).chain(of_tls).collect();
+            let place = names.iter().position(|own| own == name);
+            return place.ok_or(Unfit::NoSuchPath(names));
         }
         let usual = self.usual.and_then(named);
         Ok(usual.or_else(|| self.paths.iter().position(|path| path.reference)).unwrap_or(0))

@@ -1,26 +1,47 @@
 //! The estimator on synthetic runs and logs, whose truth is known.
 
-use super::estimate::advised;
+use super::estimate;
 use super::*;
 use crate::controls::Limits;
 use crate::model::figure::Figure;
 use zc_run::{Factor, ResponsesPlan, Run, SendPath, Traffic};
 use zc_testkit::synthetic::{Synthetic, size_sweep};
 
+/// Without options about TLS and money, and of one log.
+pub(super) fn advise(
+    run: &Run,
+    responses: &LoggedResponses,
+    today: Option<&str>,
+    asked: Option<Asked>,
+) -> Result<CostAdvice, Unfit> {
+    advised(run, responses, today, asked, zc_stats::DEFAULT_RESAMPLES)
+}
+
+fn advised(
+    run: &Run,
+    responses: &LoggedResponses,
+    today: Option<&str>,
+    asked: Option<Asked>,
+    resamples: usize,
+) -> Result<CostAdvice, Unfit> {
+    let logged = Logged { all: responses.clone(), hosts: Vec::new() };
+    estimate::advised(run, &logged, &Question { today, asked, ..Question::default() }, resamples)
+}
+
 const LENGTHS: [usize; 5] = [64, 1024, 4096, 65_536, 1 << 20];
 
 /// Costs of a request in ns, and of a KiB.
-type Truth = (f64, f64);
+pub(super) type Truth = (f64, f64);
 
-const READ_SEND: Truth = (20_000.0, 300.0);
-const SENDFILE: Truth = (19_000.0, 120.0);
+pub(super) const READ_SEND: Truth = (20_000.0, 300.0);
+pub(super) const SENDFILE: Truth = (19_000.0, 120.0);
 
 fn ns((request_ns, ns_per_kib): Truth, bytes: f64) -> f64 {
     request_ns + ns_per_kib * bytes / 1024.0
 }
 
 /// A run of responses by read+send, and by sendfile at these costs.
-fn run_of(world: Synthetic, sendfile: Truth) -> Run {
+pub(super) fn run_of(world: Synthetic, sendfile: Truth) -> Run {
     let paths = [
         (SendPath::ReadSend, READ_SEND.0, READ_SEND.1),
         (SendPath::Sendfile, sendfile.0, sendfile.1),
@@ -37,7 +58,7 @@ fn run_of(world: Synthetic, sendfile: Truth) -> Run {
     run
 }
 
-fn quiet() -> Synthetic {
+pub(super) fn quiet() -> Synthetic {
     Synthetic { noise: 0.01, block_drift: 0.0, ..Synthetic::default() }
 }
 
@@ -56,7 +77,7 @@ impl Random {
 }
 
 /// A log of sizes with the mean number of each in a slice of a second, which varies by half.
-fn log_of(sizes: &[(f64, f64)], slices: usize, seed: u64) -> LoggedResponses {
+pub(super) fn log_of(sizes: &[(f64, f64)], slices: usize, seed: u64) -> LoggedResponses {
     let mut random = Random(seed);
     let slices: Vec<Vec<(usize, f64)>> = (0..slices)
         .map(|_| {
@@ -70,29 +91,30 @@ fn log_of(sizes: &[(f64, f64)], slices: usize, seed: u64) -> LoggedResponses {
         size_bytes: sizes.iter().map(|(size, _)| *size).collect(),
         slices_of_span: slices.len() as u64,
         busy_minutes: Vec::new(),
+        over_tls: OverTls::Unknown,
         slices,
     }
 }
 
 /// The sizes that were measured, most of them small, as they are sent in a second.
-const MEASURED: [(f64, f64); 5] =
+pub(super) const MEASURED: [(f64, f64); 5] =
     [(64.0, 400.0), (1024.0, 600.0), (4096.0, 800.0), (65_536.0, 200.0), (1_048_576.0, 40.0)];
 
 /// The cores that these sizes truly take.
-fn cores(truth: Truth, sizes: &[(f64, f64)]) -> f64 {
+pub(super) fn cores(truth: Truth, sizes: &[(f64, f64)]) -> f64 {
     sizes.iter().map(|(size, per_s)| per_s * ns(truth, *size) / 1e9).sum()
 }
 
-fn sendfile(advice: &CostAdvice) -> &PathAdvice {
+pub(super) fn sendfile(advice: &CostAdvice) -> &PathAdvice {
     advice.paths.iter().find(|path| path.path == "sendfile").unwrap()
 }
 
-fn contains(figure: &Figure, truth: f64) -> bool {
+pub(super) fn contains(figure: &Figure, truth: f64) -> bool {
     figure.interval.unwrap().contains(truth)
 }
 
 /// Within twice the half-width, which is beyond what chance does once in ten thousand times.
-fn near(figure: &Figure, truth: f64) -> bool {
+pub(super) fn near(figure: &Figure, truth: f64) -> bool {
     (figure.value - truth).abs() < 2.0 * figure.half_width.unwrap()
 }
 
@@ -290,12 +312,20 @@ fn controls_that_could_not_have_seen_a_saving_leave_it_open() {
 
 fn verdict_of(limits: Limits) -> PathVerdict {
     use super::figures::{Sampled, Values};
-    use super::verdict::{Judged, verdict};
+    use super::verdict::{Judged, Saving, verdict};
     let sampled = Sampled::new(0.95, 30, Some(30), &Default::default());
     let values =
         Values::from_resamples((0..200).map(|at| Some(0.4 + f64::from(at % 10 - 5) / 1e3)));
     let judged = Judged { withheld: false, limits, mostly_beyond: false, others: 1 };
-    verdict(&judged, &sampled, values.as_ref(), None, [1.0, 0.6])
+    let saving = Saving {
+        saved: values.as_ref(),
+        within: None,
+        today: 1.0,
+        path: 0.6,
+        encrypted: None,
+        all_of_today: 1.0,
+    };
+    verdict(&judged, &sampled, &saving)
 }
 
 #[test]
@@ -346,6 +376,7 @@ fn a_log_of_a_few_responses_in_a_lifetime_takes_no_longer() {
         slices: vec![vec![(0, 1.0)]; 3],
         size_bytes: vec![1e19],
         busy_minutes: Vec::new(),
+        over_tls: OverTls::Unknown,
     };
     let advice = advise(&run_of(quiet(), SENDFILE), &log, None, Some(Asked::Bytes(1e9))).unwrap();
     assert!(advice.paths[0].cores.value.value > 0.0);

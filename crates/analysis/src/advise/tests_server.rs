@@ -1,5 +1,6 @@
 //! The estimator on runs of a server that is not zc's, in configurations of it.
 
+use super::tests::advise;
 use super::*;
 use zc_run::{HostStates, Run, Slot, StateCommand};
 use zc_testkit::server::by_length;
@@ -32,6 +33,7 @@ fn log() -> LoggedResponses {
         slices: vec![slice; 60],
         slices_of_span: 60,
         busy_minutes: Vec::new(),
+        over_tls: OverTls::Unknown,
     }
 }
 

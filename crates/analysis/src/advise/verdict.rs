@@ -4,8 +4,9 @@
 //! intervals that decide have the error divided by their number (Bonferroni), and are a little
 //! wider than those that are printed.
 
-use super::figures::{Sampled, Values};
+use super::figures::{Encrypted, Sampled, Values};
 use super::model::{PathVerdict, Untold};
+use super::tls::TlsCosts;
 use crate::controls::Limits;
 use crate::model::figure::Bounds;
 
@@ -22,21 +23,45 @@ pub(super) struct Judged {
     pub(super) others: usize,
 }
 
-/// The verdict about a path, from what it saves in all and in responses no longer than the longest
-/// measured, and from what today's path and it cost, all in one unit.
-pub(super) fn verdict(
-    judged: &Judged,
-    sampled: &Sampled,
-    saved: Option<&Values>,
-    within: Option<&Values>,
-    [today, path]: [f64; 2],
-) -> PathVerdict {
+impl Judged {
+    /// The same where what another run says of encryption decides as well.
+    pub(super) fn also(&self, tls: &TlsCosts) -> Self {
+        let Limits { error, resolution } = tls.limits;
+        Self {
+            withheld: self.withheld || !tls.withheld.is_empty(),
+            limits: Limits {
+                error: self.limits.error.max(error),
+                resolution: self.limits.resolution.max(resolution),
+            },
+            ..*self
+        }
+    }
+}
+
+/// What a path saves in comparison with that of today; all in one unit.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Saving<'v> {
+    pub(super) saved: Option<&'v Values>,
+    /// The same of responses no longer than the longest measured.
+    pub(super) within: Option<&'v Values>,
+    /// What today's path costs, and what the path does, of what is compared.
+    pub(super) today: f64,
+    pub(super) path: f64,
+    /// Encryption in what is saved, where it is done in another way than today.
+    pub(super) encrypted: Option<Encrypted>,
+    /// All that today's path costs, what is the same by both included.
+    pub(super) all_of_today: f64,
+}
+
+/// The verdict about a path.
+pub(super) fn verdict(judged: &Judged, sampled: &Sampled, saving: &Saving<'_>) -> PathVerdict {
     let untold = |why| PathVerdict::Untold { why };
     if judged.withheld {
         return untold(Untold::Withheld);
     }
+    let Saving { saved, within, today, path, encrypted, all_of_today } = *saving;
     let level = 1.0 - (1.0 - sampled.level) / judged.others.max(1) as f64;
-    let interval = |values: &Values| sampled.saving(values, path, level).interval;
+    let interval = |values: &Values| sampled.saving(values, path, encrypted, level).interval;
     let (Some(values), Some(bounds)) = (saved, saved.and_then(interval)) else {
         return untold(Untold::TooFewBlocks);
     };
@@ -52,7 +77,7 @@ pub(super) fn verdict(
     if judged.mostly_beyond && !within.and_then(interval).is_some_and(agrees) {
         return untold(Untold::Beyond);
     }
-    let share = values.observed.abs() / today;
+    let share = values.observed.abs() / all_of_today;
     match saves {
         true => PathVerdict::Saves { share },
         false => PathVerdict::CostsMore { share },

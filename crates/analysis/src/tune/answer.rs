@@ -6,10 +6,11 @@ use super::model::{
 };
 use super::phase::{Phase, Phases, State};
 use super::verdict;
-use super::worth::{Basis, Price, matters_from};
+use super::worth::{Basis, matters_from};
 use crate::interim::CONFIDENCE;
 use crate::model::figure::{Figure, RatioFigure};
 use crate::model::verdict::Comparison;
+use crate::price::Price;
 
 /// What a tuning is about.
 #[derive(Debug, Clone, PartialEq)]

@@ -26,6 +26,7 @@ mod states;
 mod verdict;
 mod worth;
 
+pub use crate::price::{HOURS_A_MONTH, Price};
 pub use answer::{Question, answer};
 pub use line::{Fate, Line};
 pub use model::{
@@ -36,7 +37,6 @@ pub use phase::{Phase, Phases};
 pub use promising::{MOST_PROMISING, promising};
 pub use states::{PRESENT, TOGETHER, candidate_of_state, state_name};
 pub use verdict::winners;
-pub use worth::{HOURS_A_MONTH, Price};
 
 #[cfg(test)]
 mod tests;

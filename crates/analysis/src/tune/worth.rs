@@ -2,20 +2,8 @@
 
 use super::model::{Worth, Worths};
 use crate::advise::CORES_THAT_MATTER;
-use crate::figures::scaled;
-use crate::model::figure::{Bounds, Figure};
-
-/// Hours of a month, as providers of machines count them: a twelfth of a year.
-pub const HOURS_A_MONTH: f64 = 730.0;
-
-/// Price of a core.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Price {
-    /// Of a core for an hour, in the currency.
-    pub per_core_hour: f64,
-    /// Its currency as it was given; empty: none was.
-    pub currency: String,
-}
+use crate::model::figure::Figure;
+use crate::price::{money_per_month, signed_scaled};
 
 /// What decides a saving's worth.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -33,9 +21,7 @@ impl Basis {
             Worth {
                 requests_per_s: rate,
                 cores,
-                money_per_month: self
-                    .per_core_hour
-                    .map(|price| signed_scaled(&cores, price * HOURS_A_MONTH)),
+                money_per_month: self.per_core_hour.map(|price| money_per_month(&cores, price)),
                 matters: cores.value.abs() >= CORES_THAT_MATTER,
             }
         };
@@ -43,20 +29,6 @@ impl Basis {
             busiest: self.busiest_requests_per_s.map(worth),
             asked: self.asked_requests_per_s.map(worth),
         }
-    }
-}
-
-/// A figure in another unit; by 0 all of it is 0.
-fn signed_scaled(figure: &Figure, by: f64) -> Figure {
-    if by > 0.0 {
-        return scaled(figure, by);
-    }
-    let none = |bounds: Bounds| Bounds { low: 0.0, high: Some(0.0), ..bounds };
-    Figure {
-        value: 0.0,
-        interval: figure.interval.map(none),
-        half_width: figure.half_width.map(|_| 0.0),
-        blocks: figure.blocks,
     }
 }
 

@@ -5,7 +5,7 @@ use super::rates::{bits, moment, per_second};
 use super::share::share;
 use crate::digits::{bytes, significant};
 use crate::terminal::note::{Note, note};
-use zc_access_log::{Minute, RequestMix, Tally, Tls};
+use zc_access_log::{Minute, RequestMix, Tally};
 use zc_run::escape;
 
 pub(crate) fn heading(advice: &Advice) -> Vec<Note> {
@@ -159,9 +159,8 @@ fn shares(tallies: impl Iterator<Item = (String, Tally)>, of: u64) -> String {
 
 /// Share of the requests that were encrypted, if the log has that for some.
 fn tls(mix: &RequestMix) -> Option<String> {
-    let Tls { with, without } = &mix.tls;
-    let told = with.requests + without.requests;
-    let mut text = format!("{} of the requests", share(with.requests, told));
+    let told = mix.tls.told();
+    let mut text = format!("{} of the requests", share(mix.tls.with.requests, told));
     if told < mix.all.requests {
         text += &format!(" of which the log says it ({})", share(told, mix.all.requests));
     }
