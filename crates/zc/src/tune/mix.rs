@@ -76,7 +76,7 @@ impl Mix {
         let requests = mix.requests.len();
         let source = match log {
             Some(log) => format!("as the log \"{log}\" has them"),
-            None => "as the web's files usually are (give a --log for your own)".to_owned(),
+            None => format!("{} (--log takes those of your own)", AskedMix::usual_in_words()),
         };
         let kinds = AskedKind::ALL.into_iter().filter(|kind| mix.count_of(*kind) > 0);
         let kinds: Vec<String> =
