@@ -16,7 +16,7 @@ use zc_analysis::tune::{
 };
 use zc_analysis::{Estimates, estimate};
 use zc_kernel::stop::Stop;
-use zc_load::{Reuse, Targets, Trust};
+use zc_load::{Reuse, Target, Targets, Trust};
 use zc_measure::session::{self, BlockOptions, Kind, Outcome, ServerOptions, StateOption, TARGET};
 use zc_run::{Error, ErrorKind, Result, Run};
 use zc_tune::Change;
@@ -66,9 +66,9 @@ pub(super) fn measure(
     tried: &[Option<Change>],
     stop: &Stop,
 ) -> Result<Measured> {
-    let run = Runs {
+    let mut run = Runs {
         args,
-        targets,
+        targets: targets.clone(),
         stop,
         stem: jiff::Zoned::now().strftime("zc-tune-%Y-%m-%dT%H-%M-%S").to_string(),
         began: Instant::now(),
@@ -83,16 +83,16 @@ pub(super) fn measure(
         let message = "there is no line to try: every candidate is in effect, or cannot be tried";
         return Err(Error::usage("nothing-to-try", message).help("--try 'LINE' adds one"));
     }
-    let screen = |copies: &Copies<'_>| run.make("screening", copies, &all, SCREENING, None, TARGET);
-    let made = match screen(copies) {
-        // It is not by files that the site answers.
-        Err(error) if error.kind == ErrorKind::Remote && copies.use_own_location() => {
-            tell::note(&format!("the site's own location does not answer as it should: {error}"));
-            screen(copies)?
+    let (screening, ended) = loop {
+        match run.make("screening", copies, &all, SCREENING, None, TARGET) {
+            // It is not by files that the site answers, or not all kinds of requests.
+            Err(error) if error.id == "unexpected-response" => {
+                let Some(without) = run.ask_for_less(copies) else { return Err(error) };
+                tell::note(&format!("{without}, as the present state answers otherwise: {error}"));
+            }
+            made => break made?,
         }
-        made => made?,
     };
-    let (screening, ended) = made;
     let mut measured = Measured { screening, confirming: None, together: None, ended };
     let rate = requests_per_s(&measured.screening.run);
     let chosen = promising(measured.phases().screening, lines);
@@ -139,7 +139,7 @@ fn with_present(others: Vec<CopyOf<'_>>) -> Vec<CopyOf<'_>> {
 /// What all runs have in common.
 struct Runs<'a> {
     args: &'a NginxArgs,
-    targets: &'a Targets,
+    targets: Targets,
     stop: &'a Stop,
     /// Begin of the runs' names.
     stem: String,
@@ -147,6 +147,28 @@ struct Runs<'a> {
 }
 
 impl Runs<'_> {
+    /// Asks in a location of zc's own, or else without the next kind of requests that a site may
+    /// answer with whole files. Says what is asked for from now on; `None`: that was all.
+    fn ask_for_less(&mut self, copies: &mut Copies<'_>) -> Option<&'static str> {
+        if copies.use_own_location() {
+            return Some("files are asked for in a location of zc's own");
+        }
+        let kinds = [
+            (304, "nothing is asked for on condition that it was modified"),
+            (206, "no ranges are asked for"),
+        ];
+        let (status, words) = kinds.into_iter().find(|(status, _)| self.has(*status))?;
+        let each = self.targets.each();
+        let turns = (0..self.targets.turns()).map(|turn| &each[self.targets.of_turn(turn) as usize]);
+        let others = turns.filter(|target| status_of(target) != Some(status)).cloned();
+        self.targets = Targets::in_turn(others)?;
+        Some(words)
+    }
+
+    fn has(&self, status: u16) -> bool {
+        self.targets.each().iter().any(|target| status_of(target) == Some(status))
+    }
+
     /// Makes a run of these states for its share of the budget, or for what is left of it.
     fn make(
         &self,
@@ -210,6 +232,10 @@ impl Runs<'_> {
         let estimates = estimate(&run);
         Ok((Estimated { run, estimates }, error))
     }
+}
+
+fn status_of(target: &Target) -> Option<u16> {
+    target.expected.map(|expected| expected.status)
 }
 
 /// The rate of a run.
