@@ -5,7 +5,7 @@
 //! logarithms, by the median absolute deviation, is that of a state's p99 in one run; lines that do
 //! move it hardly count. With few states it comes from the present state, which every run has
 //! twice. A p99 has moved where the mean of its logarithms, less those of the present state, is
-//! farther from 0 than twice its standard error.
+//! farther from 0 than two and a half standard errors.
 
 use super::model::Latency;
 use super::phase::{Phase, Phases};
@@ -17,8 +17,9 @@ const RISEN: f64 = 1.1;
 /// A p99 that is below this share of the present one has fallen.
 const FALLEN: f64 = 0.75;
 
-/// Standard errors beyond which a p99 has moved.
-const STANDARD_ERRORS: f64 = 2.0;
+/// Standard errors beyond which a p99 has moved. Twice would be right if the scatter were known; by
+/// a dozen states it is known to a fifth.
+const STANDARD_ERRORS: f64 = 2.5;
 
 /// With fewer requests a p99 hangs on the slowest few.
 const LEAST_REQUESTS: u64 = 1000;
@@ -115,13 +116,13 @@ mod tests {
         assert_eq!((still.risen(&at(1_090)), still.fallen(&at(760))), (None, None));
         assert!((still.risen(&at(1_110)).unwrap() - 0.11).abs() < 1e-9);
         assert!((still.fallen(&at(740)).unwrap() - 0.26).abs() < 1e-9);
-        // Twice 0.1 times the root of 1.5: a factor of 1.28.
+        // 2.5 times 0.1 times the root of 1.5: a factor of 1.358.
         let moving = Scatter(0.1);
-        assert_eq!(moving.risen(&at(1_270)), None);
-        assert!(moving.risen(&at(1_290)).is_some());
+        assert_eq!(moving.risen(&at(1_350)), None);
+        assert!(moving.risen(&at(1_370)).is_some());
         // Two runs are more certain than one.
         let two = |ns| [(latency(ns), present), (latency(ns), present)];
-        assert!(moving.risen(&two(1_200)).is_some() && moving.risen(&at(1_200)).is_none());
+        assert!(moving.risen(&two(1_300)).is_some() && moving.risen(&at(1_300)).is_none());
     }
 
     #[test]
