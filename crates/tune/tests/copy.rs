@@ -101,7 +101,7 @@ fn upstreams_stay_where_something_names_them_and_lead_nowhere() {
     );
     assert!(copy.text.contains("proxy_pass http://unix:/f/none.sock;"), "{}", copy.text);
     assert!(!copy.text.contains("unused"), "{}", copy.text);
-    assert_eq!(copy.said, ["2 lines that forward go to nowhere: they would answer 502"]);
+    assert_eq!(copy.said, ["2 lines that forward lead nowhere: they would answer 502"]);
 }
 
 #[test]
