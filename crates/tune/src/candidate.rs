@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 /// One line to try against the present state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Candidate {
-    /// The line without its semicolon: `tcp_nopush off`, `sysctl net.ipv4.tcp_notsent_lowat=131072`.
+    /// The line without its semicolon: `tcp_nopush off`,
+    /// `sysctl net.ipv4.tcp_notsent_lowat=131072`.
     pub name: String,
     /// What is in effect now: `tcp_nopush on`, or `tcp_nopush off (default)`.
     pub present: String,

@@ -17,9 +17,15 @@ use zc_tune::nginx::{Config, Copy, Files, Scheme, Shadow, Site, gather};
 
 const NOBODY: u32 = 65534;
 
+/// Where it is installed, whatever the PATH of this user.
+fn program() -> &'static str {
+    let installed = "/usr/sbin/nginx";
+    if Path::new(installed).exists() { installed } else { "nginx" }
+}
+
 /// What `nginx -V` prints, or None, which is said.
 fn build() -> Option<String> {
-    match Command::new("nginx").arg("-V").output() {
+    match Command::new(program()).arg("-V").output() {
         Ok(output) => Some(String::from_utf8_lossy(&output.stderr).into_owned()),
         Err(error) => {
             println!("skipped: nginx: {error}");
@@ -61,7 +67,7 @@ impl Folder {
     fn nginx(&self, copy: &Copy, is_nobody: bool) -> Command {
         let file = self.folder.path().join("nginx.conf");
         fs::write(&file, &copy.text).unwrap();
-        let mut command = Command::new("nginx");
+        let mut command = Command::new(program());
         command.args(["-e", "stderr", "-p", self.path(), "-c"]).arg(&file);
         fs::set_permissions(self.path(), fs::Permissions::from_mode(0o755)).unwrap();
         if self.is_root && is_nobody {
@@ -129,7 +135,7 @@ fn the_distribution_s_configuration_is_gathered_as_nginx_dumps_it() {
         println!("skipped: there is no {DISTRIBUTION}");
         return;
     }
-    let output = Command::new("nginx").args(["-T", "-c", DISTRIBUTION]).output().unwrap();
+    let output = Command::new(program()).args(["-T", "-c", DISTRIBUTION]).output().unwrap();
     if !output.status.success() {
         println!("skipped: nginx -T: {}", String::from_utf8_lossy(&output.stderr));
         return;
@@ -154,34 +160,50 @@ fn a_copy_of_the_distribution_s_configuration_serves_as_nobody() {
         let shadow = folder.shadow(&build);
         let copy = config.copy(&site, &shadow, changes);
         folder.accepts(&copy, true);
-        served(&folder, &copy, shadow.port, "/a.bin");
+        served(&folder, &copy, shadow.port, "/a.bin", true);
     }
 }
 
-/// Starts the copy, asks for a file, and ends it.
-fn served(folder: &Folder, copy: &Copy, port: u16, path: &str) {
-    let child = folder.nginx(copy, true).stderr(Stdio::piped()).spawn().unwrap();
-    let mut nginx = Running(child);
+/// nginx once it answers at `port`.
+#[track_caller]
+fn running(mut command: Command, port: u16) -> Running {
+    let mut nginx = Running(command.stderr(Stdio::piped()).spawn().unwrap());
     let until = Instant::now() + Duration::from_secs(30);
-    let mut stream = loop {
-        match TcpStream::connect(("127.0.0.1", port)) {
-            Ok(stream) => break stream,
-            Err(error) => {
-                if nginx.0.try_wait().unwrap().is_some() || Instant::now() > until {
-                    let mut said = String::new();
-                    let _ = nginx.0.kill();
-                    nginx.0.stderr.take().unwrap().read_to_string(&mut said).unwrap();
-                    panic!("nginx does not answer: {error}: {said}\n{}", copy.text);
-                }
-                std::thread::yield_now();
-            }
+    while let Err(error) = TcpStream::connect(("127.0.0.1", port)) {
+        if nginx.0.try_wait().unwrap().is_some() || Instant::now() > until {
+            let mut said = String::new();
+            let _ = nginx.0.kill();
+            nginx.0.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+            panic!("nginx does not answer: {error}: {said}");
         }
-    };
+        std::thread::yield_now();
+    }
+    nginx
+}
+
+/// The response to a request for `path`.
+fn response(port: u16, path: &str) -> String {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
     write!(stream, "GET {path} HTTP/1.0\r\n\r\n").unwrap();
     let mut response = String::new();
     stream.read_to_string(&mut response).unwrap();
+    response
+}
+
+/// Starts the copy, asks for a file, looks which files it has open, and ends it.
+#[track_caller]
+fn served(folder: &Folder, copy: &Copy, port: u16, path: &str, is_nobody: bool) {
+    let nginx = running(folder.nginx(copy, is_nobody), port);
+    let response = response(port, path);
     assert!(response.starts_with("HTTP/1.1 200"), "{response}\n{}", copy.text);
     assert!(response.ends_with("\r\n\r\nthe file\n"), "{response}");
+    let open = fs::read_dir(format!("/proc/{}/fd", nginx.0.id())).unwrap();
+    let open = open.filter_map(|entry| fs::read_link(entry.unwrap().path()).ok());
+    let open: Vec<String> = open.map(|path| path.to_string_lossy().into_owned()).collect();
+    let is_own = |path: &&String| path.starts_with(folder.path());
+    let is_file = |path: &&String| path.starts_with('/') && !path.starts_with("/dev/");
+    assert!(open.iter().any(|path| path.contains("/access")), "{open:?}");
+    assert!(open.iter().filter(is_file).all(|path| is_own(&path)), "{open:?}\n{}", copy.text);
 }
 
 /// Ended with its workers when dropped.
@@ -217,7 +239,7 @@ http {
         listen 80 default_server backlog=4096 so_keepalive=on; listen [::]:80 ipv6only=on;
         listen unix:/run/live.sock; server_name live.example .live.example;
         root html; access_log logs/$host.log traced; auth_basic \"staff only\";
-        auth_basic_user_file staff; set $to http://app2.invalid;
+        auth_basic_user_file staff; set $to http://app2.example;
         if ($is_image) { return 403; }
         location / { try_files $uri $uri/ @app; tcp_nopush on; limit_except GET { deny all; } }
         location @app { proxy_pass http://app; proxy_cache live; }
@@ -249,7 +271,7 @@ fn a_copy_of_a_hostile_configuration_is_accepted_and_serves_in_its_own_location(
     shadow.own_location = true;
     let copy = config.copy(&site, &shadow, &changes);
     folder.accepts(&copy, true);
-    served(&folder, &copy, shadow.port, "/zc-tune/a.bin");
+    served(&folder, &copy, shadow.port, "/zc-tune/a.bin", true);
     for live in ["/var/", "/run/", "invalid", "nosuchuser", "nonexistent", "/srv/", ":80;", "444"] {
         assert!(!copy.text.contains(live), "{live}\n{}", copy.text);
     }
@@ -267,10 +289,12 @@ fn root_s_copy_has_a_user_that_exists() {
     }
     let (config, site) = read(&dump(&[(DISTRIBUTION, HOSTILE)]));
     for is_alone in [false, true] {
-        let shadow = Shadow { as_root: true, is_alone, ..folder.shadow(&build) };
+        let shadow = folder.shadow(&build);
+        let shadow = Shadow { as_root: true, is_alone, own_location: true, ..shadow };
         let copy = config.copy(&site, &shadow, &[]);
         assert_eq!(copy.text.contains("user root;"), is_alone);
         folder.accepts(&copy, false);
+        served(&folder, &copy, shadow.port, "/zc-tune/a.bin", false);
     }
 }
 
@@ -335,7 +359,7 @@ fn includes_globs_and_modules_are_found_from_another_folder() {
     let copy = config.copy(&site, &shadow, &[]);
     assert_eq!(copy.said, ["1 other server block is left out"]);
     folder.accepts(&copy, true);
-    served(&folder, &copy, shadow.port, "/a.bin");
+    served(&folder, &copy, shadow.port, "/a.bin", true);
 }
 
 #[test]
@@ -361,4 +385,66 @@ fn ten_thousand_server_blocks_are_one_in_the_copy() {
     // The line is in one file, however often that is included.
     let diff = config.diff(&site, &[&off]);
     assert_eq!(diff.matches("+sendfile off;").count(), 1, "{diff}");
+}
+
+/// Words as they may be written, with their ends.
+const WORDS: [&str; 24] = [
+    "a;",
+    "'';",
+    "\"a b\";",
+    "'a \"b\" c';",
+    "\"a 'b' {c} ;\" ;",
+    "a\\ b;",
+    "a\\;b\\{c;",
+    "a\"b;",
+    "a'b;",
+    "'a\\'b';",
+    "\"a\\\"b\";",
+    "a\\\\b;",
+    "'\\.(gif|png)';",
+    "a\\.b;",
+    "'a\nb';",
+    "a\\nb\\tc\\rd;",
+    "'a\\nb\\td\\xe';",
+    "a#b;",
+    "'#a' # b;\n;",
+    "a}b;",
+    "\"}\";",
+    "\u{e4}\\\u{e4};",
+    "a(b)c;",
+    "\\{a;",
+];
+
+#[test]
+fn words_mean_to_nginx_what_they_mean_here() {
+    let Some(build) = build() else { return };
+    let folder = Folder::new();
+    let shadow = folder.shadow(&build);
+    let mut locations = String::new();
+    for (index, word) in WORDS.iter().enumerate() {
+        // Of one argument, nginx would take the first digits for a status.
+        locations += &format!("location = /{index} {{ return 200 {word}\n}}\n");
+    }
+    let text = format!(
+        "daemon off; pid {0}/pid; error_log stderr; events {{}}\nhttp {{ access_log off; \
+         client_body_temp_path {0}/a; proxy_temp_path {0}/b; fastcgi_temp_path {0}/c; \
+         uwsgi_temp_path {0}/d; scgi_temp_path {0}/e;\n\
+         server {{ listen {1};\n{locations}}} }}\n",
+        folder.path(),
+        shadow.port
+    );
+    let config = Config::parse(&dump(&[(DISTRIBUTION, &text)])).unwrap();
+    let locations = config.main.last().unwrap().children().last().unwrap().children();
+    let locations: Vec<_> = locations.iter().filter(|line| line.name == "location").collect();
+    assert_eq!(locations.len(), WORDS.len());
+    // As it is written, and as it is rendered.
+    for text in [text.clone(), zc_tune::nginx::render(&config.main)] {
+        let text = Copy { text, said: Vec::new(), reads: Vec::new() };
+        let _nginx = running(folder.nginx(&text, true), shadow.port);
+        for (index, word) in WORDS.iter().enumerate() {
+            let response = response(shadow.port, &format!("/{index}"));
+            let body = response.split_once("\r\n\r\n").unwrap().1;
+            assert_eq!(body, locations[index].children()[0].args[1], "{word}");
+        }
+    }
 }

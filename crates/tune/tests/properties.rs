@@ -62,6 +62,64 @@ fn text() -> impl Strategy<Value = String> {
     prop::collection::vec(pieces, 0..60).prop_map(|pieces| pieces.concat())
 }
 
+/// A site with random lines in all of its contexts.
+fn site() -> impl Strategy<Value = String> {
+    let line = prop::sample::select(vec![
+        "sendfile on;",
+        "sendfile off;",
+        "access_log /l main;",
+        "access_log off;",
+        "access_log syslog:server=a;",
+        "error_log /e;",
+        "root a;",
+        "alias /a/;",
+        "return 301 /;",
+        "rewrite ^ http://a permanent;",
+        "proxy_pass http://a;",
+        "listen 80;",
+        "listen 443 ssl http2 reuseport;",
+        "listen unix:/a;",
+        "listen [::]:80 default_server;",
+        "listen;",
+        "server_name a *.a ~b;",
+        "ssl_certificate a;",
+        "ssl_certificate_key $a;",
+        "if ($a) { return 404; }",
+        "upstream a { server a; }",
+        "location;",
+        "location {}",
+        "location = /a { sendfile on; }",
+        "server;",
+        "server a;",
+        "location ~* \\.a$ { access_log off; location b { root; } }",
+        "include;",
+        "user;",
+        "events;",
+        "http;",
+        "root;",
+        "access_log;",
+        "error_log;",
+        "ssl_conf_command Options KTLS;",
+        "add_header a;",
+        "x_by_lua_block { }",
+        "x_temp_path;",
+        "x_cache_path;",
+        "stream {}",
+        "worker_connections 1;",
+        "# a\n",
+        "\n",
+        "js_import;",
+        "load_module a;",
+    ]);
+    let lines = || prop::collection::vec(line.clone(), 0..8).prop_map(|lines| lines.join(" "));
+    (lines(), lines(), lines(), lines(), lines(), lines()).prop_map(|(main, events, http, one, two, location)| {
+        format!(
+            "{main}\nevents {{ {events} }}\nhttp {{\n{http}\nserver {{ {one} }}\n{http}server {{\n{two}\nlocation / \
+             {{ {location} }} }}\n}}\n"
+        )
+    })
+}
+
 /// Balanced configurations.
 fn configuration() -> impl Strategy<Value = String> {
     let word = prop_oneof![
@@ -81,25 +139,42 @@ fn configuration() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn no_text_makes_it_panic(text in prop_oneof![text(), ".*"]) {
+    fn no_text_makes_it_panic(text in prop_oneof![text(), ".*", "(# configuration file /[ab]:\n|include [ab*];|\n|a;|b \\{)*"]) {
         let _ = Config::parse(&text);
-        if let Ok(config) = Config::parse(&dump(&text)) {
-            if let Ok(site) = config.site(None) {
-                let changes = [
-                    Change::Directive { name: "sendfile".into(), args: vec!["off".into()] },
-                    Change::Directive { name: "access_log".into(), args: vec!["off".into()] },
-                    Change::Directive { name: "worker_connections".into(), args: vec!["1".into()] },
-                    Change::Listen { parameter: "reuseport".into(), on: true },
-                ];
-                let changes: Vec<&Change> = changes.iter().collect();
-                for own_location in [false, true] {
-                    let shadow = Shadow { own_location, root: Some("/r".into()), ..Shadow::default() };
-                    let copy = config.copy(&site, &shadow, &changes);
-                    prop_assert!(Config::parse(&dump(&copy.text)).is_ok(), "{}", copy.text);
-                }
-                let _ = config.diff(&site, &changes);
-            }
+        let _ = Config::parse(&dump(&text));
+    }
+
+    #[test]
+    fn any_site_is_copied_and_changed(text in site(), name in prop::option::of("[ab.*~]{0,3}")) {
+        let config = Config::parse(&dump(&text)).unwrap();
+        let changes = [
+            Change::Directive { name: "sendfile".into(), args: vec!["off".into()] },
+            Change::Directive { name: "access_log".into(), args: vec!["/l".into(), "a b".into()] },
+            Change::Directive { name: "worker_connections".into(), args: vec![] },
+            Change::Directive { name: "ssl_conf_command".into(), args: vec!["Options".into()] },
+            Change::Listen { parameter: "reuseport".into(), on: true },
+            Change::Listen { parameter: "backlog=1".into(), on: false },
+        ];
+        let changes: Vec<&Change> = changes.iter().collect();
+        let site = match config.site(name.as_deref()) {
+            Ok(site) => site,
+            Err(_) => config.site(None).unwrap(),
+        };
+        let others = [
+            Shadow { root: Some("/r".into()), own_location: true, ..Shadow::default() },
+            Shadow { certificate: Some(("/c".into(), "/k".into())), as_root: true, ..Shadow::default() },
+        ];
+        for shadow in others {
+            let copy = config.copy(&site, &shadow, &changes);
+            let again = Config::parse(&dump(&copy.text)).unwrap();
+            let servers = again.main.iter().filter(|line| line.name == "http").flat_map(Directive::children);
+            let servers: Vec<_> = servers.filter(|line| line.name == "server" && line.block.is_some()).collect();
+            prop_assert_eq!(servers.len(), 1, "{}", copy.text);
+            let listens = servers[0].children().iter().filter(|line| line.name == "listen");
+            prop_assert_eq!(listens.count(), 1, "{}", copy.text);
         }
+        let diff = config.diff(&site, &changes);
+        prop_assert!(diff.starts_with("--- /etc/nginx/nginx.conf\n+++ /etc/nginx/nginx.conf\n@@ -"), "{}", diff);
     }
 
     #[test]

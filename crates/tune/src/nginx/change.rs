@@ -106,8 +106,8 @@ fn edit<'a>(spot: Spot<'a>, name: &str, args: &[String]) -> Edit<'a> {
     Edit { spot, name: name.to_owned(), args: args.to_vec() }
 }
 
-/// Edits wherever a directive is in effect in one of the chains; where it is in none, one as the
-/// first of `otherwise`.
+/// Edits wherever a directive is in effect in one of the chains; where it is not in the first of
+/// them, one as the first of `otherwise`, too.
 fn in_chains<'a>(
     chains: &[Chain<'a>],
     otherwise: &'a Directive,
@@ -121,7 +121,7 @@ fn in_chains<'a>(
     let mut is_missing = chains.is_empty();
     for (index, chain) in chains.iter().enumerate() {
         match setter(chain) {
-            None => is_missing = true,
+            None => is_missing |= index == 0,
             // A location that writes no log is an exception that stays.
             Some(block) if index > 0 && is_unlogged(block, name) => {}
             Some(block) if setters.iter().all(|other| other.id != block.id) => setters.push(block),

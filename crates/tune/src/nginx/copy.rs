@@ -4,14 +4,16 @@ use zc_run::escape;
 
 use super::answer;
 use super::change;
-use super::listen;
 use super::logs::{self, Logs};
+use super::one_listen;
+use super::outside::outside;
 use super::own_location;
 use super::paths;
 use super::render::render;
 use super::select::{LeftOut, select};
 use super::shadow::Shadow;
 use super::site::{Scheme, Site};
+use super::tls;
 use super::tree::{Config, Directive, NEW};
 use super::upstream;
 use crate::Change;
@@ -50,19 +52,6 @@ const OF_THE_HOST: [&str; 5] = [
     "worker_rlimit_sigpending",
 ];
 
-/// Parameters of `listen` that are about the address, or that zc's client does not speak.
-const NOT_OF_A_COPY: [&str; 9] = [
-    "accept_filter",
-    "bind",
-    "default",
-    "default_server",
-    "fastopen",
-    "ipv6only",
-    "proxy_protocol",
-    "quic",
-    "setfib",
-];
-
 impl Config {
     /// The configuration of one nginx in the foreground that serves `site` as the live one does,
     /// with `changes`, in one file.
@@ -95,11 +84,13 @@ impl Config {
         };
         let main = copying.main(main);
         let Copying { mut said, reads, forwarded, .. } = copying;
-        if forwarded > 0 {
-            let plural = if forwarded == 1 { "" } else { "s" };
-            said.push(format!(
-                "{forwarded} line{plural} of upstreams go to nowhere and answer 502"
-            ));
+        match forwarded {
+            0 => {}
+            1 => said.push("1 line that forwards leads nowhere: it would answer 502".to_owned()),
+            _ => {
+                let what = "lines that forward lead nowhere: they would answer 502";
+                said.push(format!("{forwarded} {what}"));
+            }
         }
         said.extend(outside(&main, shadow));
         Copy { text: render(&main), said, reads }
@@ -115,31 +106,6 @@ fn said_of(left_out: &LeftOut) -> Vec<String> {
     };
     let block = |name: &String| format!("the block \"{}\" is left out", escape(name, 60));
     servers.into_iter().chain(left_out.blocks.iter().map(block)).collect()
-}
-
-/// Sentences about what stays and looks like a file or a socket of the live server: directives of
-/// modules that are not known here.
-fn outside(main: &[Directive], shadow: &Shadow) -> Vec<String> {
-    let is_live = |arg: &String| {
-        let begins = ["/var/log/", "/run/", "/var/run/", "/var/cache/", "/dev/log", "unix:/"];
-        let own = [shadow.folder.clone(), format!("unix:{}", shadow.folder), shadow.files()];
-        let is_own = own.iter().any(|own| !own.is_empty() && arg.starts_with(own.as_str()));
-        !is_own && begins.iter().any(|begin| arg.starts_with(begin))
-    };
-    let mut out = Vec::new();
-    let mut open: Vec<&Directive> = main.iter().rev().collect();
-    while let Some(directive) = open.pop() {
-        open.extend(directive.children().iter().rev());
-        let is_path = matches!(
-            directive.name.as_str(),
-            "allow" | "deny" | "set_real_ip_from" | "root" | "alias"
-        );
-        if !is_path && directive.args.iter().any(is_live) {
-            let words = escape(&directive.words(), 100);
-            out.push(format!("\"{words}\" ({}) stays as it is", directive.position()));
-        }
-    }
-    out
 }
 
 /// The state of one copy.
@@ -230,6 +196,8 @@ impl Copying<'_> {
             out.push(Directive::new("access_log", [self.in_folder("access.log")]));
         }
         out.extend(self.block(block, Level::Http));
+        let (out, count) = upstream::reduce(out, &self.shadow.nowhere());
+        self.forwarded += count;
         out
     }
 
@@ -284,17 +252,17 @@ impl Copying<'_> {
                 directive.block = directive.block.take().map(|block| self.server(block));
                 return Some(directive);
             }
-            "upstream" if directive.block.is_some() => {
-                let block = directive.block.take().unwrap_or_default();
-                let (block, count) = upstream::to_nowhere(block, &self.shadow.nowhere());
-                self.forwarded += count;
-                directive.block = Some(block);
-                return Some(directive);
-            }
             _ => {}
         }
-        if level != Level::Location && self.is_tls_left_out(&directive) {
-            return None;
+        let is_https = self.site.scheme == Scheme::Https;
+        let has_stand_in = self.shadow.certificate.is_some();
+        match tls::place(&directive.name, directive.first(), is_https, has_stand_in) {
+            tls::Place::Stays => {}
+            tls::Place::LeftOut => return None,
+            tls::Place::Told(why) => {
+                self.leave_out(&directive, why);
+                return None;
+            }
         }
         if upstream::pass_to_nowhere(&mut directive, &self.shadow.nowhere()) {
             self.forwarded += 1;
@@ -307,43 +275,11 @@ impl Copying<'_> {
         Some(directive)
     }
 
-    /// Whether a directive of TLS has no place in the copy.
-    fn is_tls_left_out(&mut self, directive: &Directive) -> bool {
-        let is_https = self.site.scheme == Scheme::Https;
-        let has_stand_in = is_https && self.shadow.certificate.is_some();
-        match directive.name.as_str() {
-            // nginx opens them even where no `listen` has TLS.
-            "ssl_certificate" | "ssl_certificate_key" | "ssl_password_file" => {
-                !is_https || has_stand_in
-            }
-            "ssl_session_ticket_key" => {
-                if has_stand_in {
-                    self.leave_out(directive, "a key of its own takes its place");
-                }
-                !is_https || has_stand_in
-            }
-            "ssl_verify_client" | "ssl_stapling" => {
-                if is_https && directive.first() != "off" {
-                    self.leave_out(directive, "it needs a certificate or host of somebody else");
-                }
-                true
-            }
-            "ssl_client_certificate"
-            | "ssl_crl"
-            | "ssl_trusted_certificate"
-            | "ssl_reject_handshake"
-            | "ssl_stapling_file"
-            | "ssl_stapling_responder"
-            | "ssl_stapling_verify"
-            | "ssl_verify_depth"
-            | "quic_host_key" => true,
-            name => name.starts_with("ssl_ocsp"),
-        }
-    }
-
     /// The site's server block.
     fn server(&mut self, block: Vec<Directive>) -> Vec<Directive> {
-        let mut out = vec![self.listen()];
+        let (listen, said) = one_listen::listen(self.config, self.site, self.shadow, self.changes);
+        self.said.extend(said);
+        let mut out = vec![listen];
         let certificate = self.shadow.certificate.as_ref();
         if let Some((certificate, key)) = certificate.filter(|_| self.site.scheme == Scheme::Https)
         {
@@ -362,32 +298,6 @@ impl Copying<'_> {
             out.push(location);
         }
         out
-    }
-
-    /// The one `listen`.
-    fn listen(&mut self) -> Directive {
-        let server = self.config.server(self.site);
-        let listens = server.map(|server| change::listens(server, self.site.scheme));
-        let listen = listens.unwrap_or_default().into_iter().next();
-        let mut args = vec![format!("0.0.0.0:{}", self.shadow.port)];
-        if let Some(listen) = listen {
-            args.extend_from_slice(listen::parameters(listen));
-            let owner = change::owner(self.config, listen);
-            let is_of_the_socket =
-                |parameter: &&String| listen::OF_THE_SOCKET.contains(&listen::name(parameter));
-            if owner.id != listen.id {
-                args.extend(listen::parameters(owner).iter().filter(is_of_the_socket).cloned());
-            }
-            for left_out in ["proxy_protocol", "fastopen"] {
-                if args.iter().any(|arg| listen::name(arg) == left_out) {
-                    let why = format!("\"{left_out}\" of its listen ({})", listen.position());
-                    self.said.push(format!("{why} is left out: zc's load does not use it"));
-                }
-            }
-        }
-        let args = change::parameters(&args, self.changes);
-        let is_kept = |arg: &String| !NOT_OF_A_COPY.contains(&listen::name(arg));
-        Directive::new("listen", args.into_iter().filter(is_kept))
     }
 }
 

@@ -54,13 +54,11 @@ impl<'a> Dump<'a> {
         self.markers.iter().zip(ends).map(file).collect()
     }
 
-    /// The markers at these places among the files were comments.
-    pub(super) fn take_for_comments(&mut self, files: &[usize]) {
-        let mut index = 0;
-        self.markers.retain(|_| {
-            index += 1;
-            !files.contains(&(index - 1))
-        });
+    /// The marker of this file was a comment in the file before it.
+    pub(super) fn take_for_comment(&mut self, file: usize) {
+        if file < self.markers.len() {
+            self.markers.remove(file);
+        }
     }
 }
 

@@ -34,6 +34,8 @@ mod lex;
 mod listen;
 mod logs;
 mod lua;
+mod one_listen;
+mod outside;
 mod own_location;
 mod parse;
 mod paths;
@@ -42,6 +44,7 @@ mod select;
 mod server_name;
 mod shadow;
 mod site;
+mod tls;
 mod tree;
 mod upstream;
 

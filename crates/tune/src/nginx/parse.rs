@@ -17,10 +17,10 @@ const DEEPEST: usize = 64;
 
 /// Directives of all files, each counted as often as it is included. A file that includes another
 /// twice, which includes another twice, and so on, has any number of them.
-const MOST: u32 = 4_000_000;
+const MOST: u32 = 1_000_000;
 
-/// How often a marker may be found to be a comment in a file that was cut by it.
-const MOST_REPAIRS: usize = 64;
+/// Bytes that are read again because a marker was a comment in the file that it cut.
+const MOST_REPAIRED: usize = 500_000_000;
 
 impl Config {
     /// Reads what `nginx -T` prints.
@@ -31,27 +31,26 @@ impl Config {
     /// # Errors
     /// The text is no such dump, or its files are no configuration: a sentence with file and line.
     pub fn parse(dump: &str) -> Result<Self> {
+        let most_repairs = (MOST_REPAIRED / (dump.len() + 1)).clamp(8, 4096);
         let mut dump = Dump::new(dump);
-        let mut best: Option<Result<Self>> = None;
-        for _ in 0..MOST_REPAIRS {
+        let mut first: Option<Result<Self>> = None;
+        for _ in 0..most_repairs {
             let files = dump.files();
             if files.is_empty() {
                 return Err(not_a_dump());
             }
             let mut reading = Reading::new(&files);
             let read = reading.file(0, 0);
-            let comments = reading.comments(read.as_ref().err());
-            let is_better = read.is_ok() || best.is_none();
-            if is_better {
-                let read = read.map_err(|fault| fault.error);
-                best = Some(read.map(|main| Self { main, files }));
+            let comment = reading.comment(read.as_ref().err());
+            let read = read.map(|main| Self { main, files }).map_err(|fault| fault.error);
+            match comment {
+                None if read.is_ok() || first.is_none() => return read,
+                None => break,
+                Some(comment) => dump.take_for_comment(comment),
             }
-            if comments.is_empty() || !is_better {
-                break;
-            }
-            dump.take_for_comments(&comments);
+            first.get_or_insert(read);
         }
-        best.unwrap_or_else(|| Err(not_a_dump()))
+        first.unwrap_or_else(|| Err(not_a_dump()))
     }
 }
 
@@ -95,16 +94,15 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// Files whose markers were comments: of files that nothing includes, or that cut the one
-    /// before.
-    fn comments(&self, fault: Option<&Fault>) -> Vec<usize> {
-        match fault {
-            None => (1..self.files.len()).filter(|&index| !self.is_reached[index]).collect(),
-            Some(fault) => {
-                let next = fault.cut.map(|index| index + 1);
-                next.into_iter().filter(|&index| index < self.files.len()).collect()
-            }
-        }
+    /// The first file whose marker must be a comment in the file before it: nothing includes it, or
+    /// the file before ends too early. Files come in the order in which they are included, so none
+    /// before it can.
+    fn comment(&self, fault: Option<&Fault>) -> Option<usize> {
+        let index = match fault {
+            None => self.is_reached.iter().position(|is_reached| !is_reached),
+            Some(fault) => fault.cut.map(|index| index + 1),
+        };
+        index.filter(|&index| index < self.files.len())
     }
 
     /// An error in file `index`.
@@ -180,7 +178,9 @@ impl<'a> Reading<'a> {
         let mut values = words.iter().map(|word| word.value.clone());
         let written =
             |word: &Word| lexer.text.get(word.written.clone()).unwrap_or_default().to_owned();
-        let is_quoted = words.iter().any(|word| word.written.len() != word.value.len());
+        let is_quoted = words
+            .iter()
+            .any(|word| word.written.len() != word.value.len() || word.value.contains('\\'));
         let start = words.first().map_or(lexer.at, |word| word.written.start);
         Ok(Directive {
             name: values.next().unwrap_or_default(),

@@ -39,8 +39,7 @@ fn relative(name: &str, args: &[String]) -> Option<(usize, bool)> {
     let last = args.len().checked_sub(1)?;
     let in_folder = IN_FOLDER.contains(&name) || OF_UPSTREAMS.iter().any(|end| name.ends_with(end));
     match name {
-        name if in_folder && name != "ssl_password_file" => Some((0, true)),
-        "ssl_password_file" => Some((0, true)),
+        _ if in_folder => Some((0, true)),
         "js_include" | "js_path" => Some((0, true)),
         "js_import" => Some((last, true)),
         name if IN_PREFIX.contains(&name) => Some((0, false)),

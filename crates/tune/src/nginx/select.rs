@@ -71,7 +71,7 @@ fn apply(directives: Vec<Directive>, edits: &ById<'_>) -> Vec<Directive> {
             let first = new(|spot| matches!(spot, Spot::FirstIn(_)));
             directive.block = Some(first.chain(apply(block, edits)).collect());
         }
-        let replaced = new(|spot| matches!(spot, Spot::InPlaceOf(_))).last();
+        let replaced = new(|spot| matches!(spot, Spot::InPlaceOf(_))).next_back();
         let is_gone = at.iter().any(|edit| matches!(edit.spot, Spot::Without(_)));
         match replaced {
             Some(replaced) => {
