@@ -81,7 +81,8 @@ fn lines_of_the_process_are_the_copy_s_and_those_of_the_host_only_a_change_s() {
 #[test]
 fn upstreams_stay_where_something_names_them_and_lead_nowhere() {
     let (copy, http) = copy_with(
-        "upstream a { server a.b:80 weight=2 resolve; keepalive 4; }\nupstream unused { server b; }\n\
+        "upstream a { server a.b:80 weight=2 resolve; keepalive 4; }\nupstream unused { server b; \
+         }\n\
          upstream c { zone c 64k; state /var/c; }\nmap $uri $c { default c; }\n\
          server { listen 80; location /a { proxy_pass http://a; }\n\
          location /b { other_pass a; } }",
