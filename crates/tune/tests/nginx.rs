@@ -235,7 +235,7 @@ http {
     upstream app {
         least_conn; server app1.invalid:8080 weight=2; server unix:/run/app.sock backup;
     }
-    limit_req zone=per;
+    limit_req zone=per; resolver dns.invalid valid=5s;
     server { listen 81 reuseport; return 444; }
     server {
         listen 80 default_server backlog=4096 so_keepalive=on; listen [::]:80 ipv6only=on;
