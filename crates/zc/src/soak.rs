@@ -37,7 +37,7 @@ pub(super) struct SoakArgs {
     verify: bool,
     /// Length of a window of live load, or of a service
     #[arg(long, value_name = "DURATION", default_value = "1s", allow_hyphen_values = true,
-          conflicts_with_all = ["command", "verify"])]
+          conflicts_with_all = ["command", "verify", "openmetrics"])]
     period: String,
     /// Stop after this many lines of live load [default: at Ctrl-C]
     #[arg(

@@ -61,7 +61,8 @@ pub(super) struct OfServiceArgs {
         value_name = "DURATION",
         default_value = "60s",
         allow_hyphen_values = true,
-        requires = "openmetrics"
+        requires = "openmetrics",
+        conflicts_with = "for_"
     )]
     pub(super) every: String,
     /// Access log whose lines count the requests: of them nothing else is looked at
@@ -70,7 +71,7 @@ pub(super) struct OfServiceArgs {
         value_name = "FILE",
         value_hint = ValueHint::FilePath,
         requires = "openmetrics",
-        conflicts_with = "status_url",
+        conflicts_with_all = ["for_", "status_url"],
     )]
     pub(super) log: Option<PathBuf>,
 }

@@ -69,9 +69,9 @@ mod tests {
     /// Slots of 5 s with the windows of 1 s of the fixture: 0.3 CPUs of the processes, 0.08 of
     /// interrupts, half of them the service's, 1,010 requests a second.
     fn period() -> MeterPeriod {
+        let five = |span: Span| Span { elapsed_ns: 5 * S, count: 5 * span.count };
         let mut seen = seen();
         for window in &mut seen.windows {
-            let five = |span: Span| Span { elapsed_ns: 5 * S, count: 5 * span.count };
             window.clocks = five(window.clocks);
             window.requests = window.requests.map(five);
             window.interfaces = window.interfaces.map(five);

@@ -252,6 +252,8 @@ soak --service nginx
 soak --openmetrics x.prom
 soak --pid 1 --openmetrics x.prom --every 1ms
 soak --pid 1 --openmetrics x.prom --for 5s
+soak --pid 1 --openmetrics x.prom --period 5s
+soak --pid 1 --for 5s --every 5s
 soak --pid 1 --openmetrics x.prom --json
 soak --pid 1 --for 5s --log access.log
 soak --pid 1 --openmetrics x.prom --log a --status-url http://a/
