@@ -241,6 +241,8 @@ impl Watcher<'_> {
         }
         period.elapsed_ns = before.at_ns.saturating_sub(begun_ns);
         self.last = Some(before);
+        // Since the begin: on a busy machine a soaker may get no time in one period.
+        period.seen.start.pace = self.meter.soakers().pace();
         // From the begin of zc, and with what was done between the periods.
         let used_ns = (clock::process_cpu_ns(), self.meter.soakers().cpu_ns());
         period.zc_cpu_ns = used_ns.0.saturating_sub(self.used_ns.0);
