@@ -6,9 +6,9 @@ use super::SoakService;
 /// A period of a service that is metered.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MeterPeriod {
-    /// The service, in slots that follow one another. Of each slot, the soakers' window, `tcp` and
-    /// nothing else are of a short time in it; CPU time, requests and what the interfaces sent are
-    /// of the whole slot. `others` has one entry, for all other processes by /proc/stat.
+    /// The service, in slots that follow one another. CPU time, requests and the interfaces' bytes
+    /// are of the whole slot, the soakers' window and `tcp` of a short time in it. `others` has one
+    /// entry, for all other processes by /proc/stat.
     pub seen: SoakService,
     /// Slots that are not in `seen`, because the service was started anew in them.
     pub dropped: usize,

@@ -39,8 +39,8 @@ const LEAST_WINDOW_NS: u64 = 20 * MS;
 const WARM_UP_NS: u64 = 20 * MS;
 /// Time at the end of a slot in which no window ends.
 const REST_NS: u64 = 20 * MS;
-/// Part of a CPU that may go into reading sockets, in percent of a hundredth: with ten thousand
-/// connections a reading takes milliseconds, and is made in fewer windows.
+/// Part of a CPU that may go into reading sockets, in 10,000ths. With ten thousand connections a
+/// reading takes milliseconds, and is made in fewer windows.
 const SOCKETS_PER_10_000: u64 = 30;
 /// A tick of /proc/stat: USER_HZ is 100.
 const TICK_NS: u64 = 10 * MS;
