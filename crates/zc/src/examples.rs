@@ -75,6 +75,11 @@ const CALIBRATE: &[Example] = &[
 const SOAK: &[Example] = &[
     ("zc soak", "the load of this machine by subtraction, one line per second"),
     ("zc soak -- tar cf /dev/null /usr", "what a command costs the whole machine"),
+    ("zc soak --service nginx --for 30s", "what a running service costs, interrupts included"),
+    (
+        "zc soak --container web --log access.log --openmetrics web.prom",
+        "CPU per request of a container, as metrics, until Ctrl-C",
+    ),
     ("zc soak --verify", "check the soakers with known loads"),
 ];
 

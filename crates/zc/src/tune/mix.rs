@@ -163,10 +163,8 @@ fn drawn(input: LogInput, format: Option<Format>, options: AskedOptions) -> Resu
             .filter(|(_, requests)| *requests > 0)
             .map(|(what, requests)| format!("{requests} {what}"))
             .collect();
-        let message = format!(
-            "no request of the log \"{name}\" can be sent once more: {}",
-            of.join(", ")
-        );
+        let message =
+            format!("no request of the log \"{name}\" can be sent once more: {}", of.join(", "));
         Error::input("log-without-requests", message)
     })?;
     let busiest = counts.minutes.most_requests.all.requests as f64 / 60.0;

@@ -7,12 +7,12 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use super::args::NginxArgs;
-use super::copies::{CopyOf, Copies, Started};
+use super::copies::{Copies, CopyOf, Started};
 use crate::interim::Planned;
 use crate::progress::Watcher;
 use crate::{run_out, tell};
 use zc_analysis::tune::{
-    Line, PRESENT, Phase, Phases, TOGETHER, promising, state_name, winners,
+    Fate, Line, PRESENT, Phase, Phases, TOGETHER, promising, state_name, winners,
 };
 use zc_analysis::{Estimates, estimate};
 use zc_kernel::stop::Stop;
@@ -78,9 +78,17 @@ pub(super) fn measure(
         let name = state_name(*index, &lines.get(*index)?.name);
         Some(CopyOf { name, changes: vec![change] })
     };
-    let all = with_present((0..lines.len()).collect::<Vec<_>>().iter().filter_map(of_line).collect());
+    let all =
+        with_present((0..lines.len()).collect::<Vec<_>>().iter().filter_map(of_line).collect());
     if all.len() < 2 {
-        let message = "there is no line to try: every candidate is in effect, or cannot be tried";
+        let refused = lines.iter().filter_map(|line| match &line.fate {
+            Fate::Refused { words } => Some(format!("; {}: {words}", line.name)),
+            _ => None,
+        });
+        let message = format!(
+            "there is no line to try: every candidate is in effect, or cannot be tried{}",
+            refused.collect::<String>()
+        );
         return Err(Error::usage("nothing-to-try", message).help("--try 'LINE' adds one"));
     }
     let (screening, ended) = loop {
@@ -102,7 +110,9 @@ pub(super) fn measure(
     let states = with_present(chosen.iter().filter_map(of_line).collect());
     let share = if chosen.len() == 1 { 1.0 - SCREENING } else { CONFIRMING };
     match run.make("confirming", copies, &states, share, rate, NARROW) {
-        Ok((confirming, ended)) => (measured.confirming, measured.ended) = (Some(confirming), ended),
+        Ok((confirming, ended)) => {
+            (measured.confirming, measured.ended) = (Some(confirming), ended)
+        }
         Err(error) => measured.ended = Some(error),
     }
     let won = winners(&measured.phases(), lines);
@@ -159,7 +169,8 @@ impl Runs<'_> {
         ];
         let (status, words) = kinds.into_iter().find(|(status, _)| self.has(*status))?;
         let each = self.targets.each();
-        let turns = (0..self.targets.turns()).map(|turn| &each[self.targets.of_turn(turn) as usize]);
+        let turns =
+            (0..self.targets.turns()).map(|turn| &each[self.targets.of_turn(turn) as usize]);
         let others = turns.filter(|target| status_of(target) != Some(status)).cloned();
         self.targets = Targets::in_turn(others)?;
         Some(words)
@@ -191,9 +202,8 @@ impl Runs<'_> {
         run_out::check(&out, true, crate::format::FormatArgs::default())?;
         let Started { command, urls } = copies.start(states)?;
         let is_encrypted = urls.iter().any(|url| url.starts_with("https:"));
-        let states = std::iter::zip(states, urls).map(|(state, url)| {
-            Ok(StateOption { state: state.name.parse()?, url })
-        });
+        let states = std::iter::zip(states, urls)
+            .map(|(state, url)| Ok(StateOption { state: state.name.parse()?, url }));
         let options = ServerOptions {
             blocks: BlockOptions {
                 command: crate::experiment::command(),
@@ -220,12 +230,8 @@ impl Runs<'_> {
         let lines = options.states.len() - 1;
         tell::note(&format!("{name}: {lines} {}", if lines == 1 { "state" } else { "states" }));
         let mut watcher = Watcher::new(std::io::stderr().is_terminal(), budget);
-        let outcome = session::run(
-            Kind::Server(&options),
-            &mut Planned::default(),
-            self.stop,
-            &mut watcher,
-        );
+        let outcome =
+            session::run(Kind::Server(&options), &mut Planned::default(), self.stop, &mut watcher);
         watcher.clear();
         let Outcome { run, error } = outcome?;
         tell::note(&format!("saved as {}", tell::path(&out)));

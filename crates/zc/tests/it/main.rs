@@ -39,6 +39,7 @@ mod run;
 mod server;
 mod signals;
 mod soak;
+mod soak_meter;
 mod soak_service;
 mod sweep;
 mod tls;
