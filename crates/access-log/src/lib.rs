@@ -18,6 +18,7 @@
 //! log, addresses, paths, users and agents, are not kept: [`Entry`] has no field that could hold
 //! it.
 
+mod asked;
 mod detect;
 mod draw;
 mod entry;
@@ -32,6 +33,7 @@ mod summary;
 mod time;
 mod words;
 
+pub use asked::{Asked, AskedKind, AskedMix, AskedOptions, Cut, LeftOut, MixDraw, Source, Spoken};
 pub use draw::{Draw, Drawn};
 pub use entry::{Bytes, Class, Counted, Entry, Method, Protocol, Stamp};
 pub use format::{DurationUnit, Fields, Format, FormatError, KNOWN, Known, Reading};

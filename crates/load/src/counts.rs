@@ -23,11 +23,13 @@ pub enum Fault {
     Connect,
     /// No TLS session: a certificate that is not trusted, no protocol in common.
     Tls,
+    /// A response that is not the one that the request was to have.
+    Unexpected,
 }
 
 impl Fault {
     /// All of them, in the order of [`HttpCounts::faults`].
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Status,
         Self::Redirect,
         Self::Length,
@@ -37,6 +39,7 @@ impl Fault {
         Self::Timeout,
         Self::Connect,
         Self::Tls,
+        Self::Unexpected,
     ];
 
     /// Its name in documents.
@@ -51,12 +54,16 @@ impl Fault {
             Self::Timeout => "timeout",
             Self::Connect => "connect",
             Self::Tls => "tls",
+            Self::Unexpected => "unexpected",
         }
     }
 
     /// Whether the response arrived whole all the same.
     pub fn is_answered(self) -> bool {
-        matches!(self, Self::Status | Self::Redirect | Self::Length | Self::Encoded)
+        matches!(
+            self,
+            Self::Status | Self::Redirect | Self::Length | Self::Encoded | Self::Unexpected
+        )
     }
 
     /// `count` of them as a sentence: `3 responses were redirects`.
@@ -87,6 +94,9 @@ impl Fault {
             Self::Timeout => format!("{count} {requests} got no whole response in time"),
             Self::Connect => format!("{count} {requests} got no connection"),
             Self::Tls => format!("{count} {requests} got no TLS session"),
+            Self::Unexpected => {
+                format!("{count} {responses} had another status or length than expected")
+            }
         }
     }
 }

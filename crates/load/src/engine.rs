@@ -14,6 +14,7 @@ use crc32fast::Hasher;
 
 use super::counts::Fault;
 use super::exchange::{Fetch, Purpose};
+use super::expected::Expected;
 use super::options::{LoadOptions, Pace};
 use super::origin::Origin;
 use super::phase::{Fetched, Phase};
@@ -59,6 +60,8 @@ pub(super) enum Command {
     Fetch {
         /// Its origin.
         origin: usize,
+        /// Its target, by its index.
+        target: usize,
         /// Receives the response.
         wanted_by: Sender<Result<Fetched>>,
     },
@@ -74,7 +77,7 @@ pub(super) struct Engine {
     /// The length of the first body of each origin's targets.
     lengths: Vec<Vec<Option<u64>>>,
     /// Responses to be read that wait for a connection.
-    fetches: VecDeque<(usize, Sender<Result<Fetched>>)>,
+    fetches: VecDeque<(usize, usize, Sender<Result<Fetched>>)>,
     running: Option<Running>,
     /// Number of phases that have begun.
     phases: u64,
@@ -197,12 +200,14 @@ impl Engine {
                             .send(Err(Error::failed("no-phase", "no phase of requests goes on")));
                     }
                 },
-                Ok(Command::Fetch { origin, wanted_by }) if origin < self.origins.len() => {
-                    self.fetches.push_back((origin, wanted_by));
+                Ok(Command::Fetch { origin, target, wanted_by })
+                    if (self.origins.get(origin))
+                        .is_some_and(|origin| target < origin.targets.each().len()) =>
+                {
+                    self.fetches.push_back((origin, target, wanted_by));
                 }
                 Ok(Command::Fetch { wanted_by, .. }) => {
-                    let _ = wanted_by
-                        .send(Err(Error::failed("no-such-origin", "the load has no such origin")));
+                    let _ = wanted_by.send(Err(no_such_origin()));
                 }
                 Err(TryRecvError::Empty) => break,
                 Err(TryRecvError::Disconnected) => return false,
@@ -215,14 +220,14 @@ impl Engine {
     /// be begun at once.
     fn dispatch(&mut self) -> bool {
         for _ in 0..self.fetches.len() {
-            let Some((origin, wanted_by)) = self.fetches.pop_front() else { break };
+            let Some((origin, target, wanted_by)) = self.fetches.pop_front() else { break };
             if !self.pool.has_free(origin) {
-                self.fetches.push_back((origin, wanted_by));
+                self.fetches.push_back((origin, target, wanted_by));
                 continue;
             }
             let purpose = Purpose::Fetch(Box::new(Fetch { hasher: Hasher::new(), wanted_by }));
             let now_ns = monotonic_ns();
-            self.pool.begin(&self.poller, origin, 0, purpose, now_ns, now_ns);
+            self.pool.begin(&self.poller, origin, target as u32, purpose, now_ns, now_ns);
         }
         let Some(running) = &mut self.running else { return false };
         for _ in 0..IN_A_ROW {
@@ -249,7 +254,10 @@ impl Engine {
             let asked = &self.origins[origin];
             let target = exchange.target as usize;
             let fault = match &came {
-                Ok(answer) => judge(answer, &mut self.lengths[origin][target]),
+                Ok(answer) => {
+                    let expected = asked.targets.each()[target].expected;
+                    judge(answer, expected, &mut self.lengths[origin][target])
+                }
                 Err(_) => None,
             };
             let counted = match (&came, &fault) {
@@ -262,8 +270,8 @@ impl Engine {
             match exchange.purpose {
                 Purpose::Fetch(fetch) => {
                     let fetched = came
-                        .map(|answer| fetched(asked, answer, &fetch.hasher))
-                        .map_err(|(fault, words)| unanswered(asked, fault, words));
+                        .map(|answer| fetched(asked, target, answer, &fetch.hasher))
+                        .map_err(|(fault, words)| unanswered(asked, target, fault, words));
                     let _ = fetch.wanted_by.send(fetched);
                 }
                 Purpose::Load { phase } => {
@@ -293,14 +301,25 @@ impl Engine {
 fn of_target(origin: &Origin, target: usize, words: String) -> String {
     match origin.targets.each() {
         [_] => words,
-        each => format!("\"{}\": {words}", escape(&each[target], 200)),
+        each => format!("{}: {words}", each[target]),
     }
 }
 
-/// Returns the fault of a whole response, if it has one. `length` is that of the first one that was
-/// right.
-fn judge(answer: &Answer, length: &mut Option<u64>) -> Option<(Fault, String)> {
+/// Returns the fault of a whole response, if it has one. Where nothing is expected, `length` is that
+/// of the first one that was right.
+fn judge(
+    answer: &Answer,
+    expected: Option<Expected>,
+    length: &mut Option<u64>,
+) -> Option<(Fault, String)> {
     let head = &answer.head;
+    if let Some(expected) = expected {
+        if let Some(words) = expected.difference(head.status, answer.body_bytes) {
+            return Some((Fault::Unexpected, words));
+        }
+        let encoding = head.encoding.as_deref();
+        return encoding.map(|encoding| (Fault::Encoded, encoded_with(encoding)));
+    }
     match (head.status, &head.location, &head.encoding) {
         (300..=399, location, _) => {
             let location = location.as_deref().unwrap_or("nowhere");
@@ -309,9 +328,7 @@ fn judge(answer: &Answer, length: &mut Option<u64>) -> Option<(Fault, String)> {
         (status, ..) if !(200..300).contains(&status) => {
             Some((Fault::Status, format!("status {status}")))
         }
-        (_, _, Some(encoding)) => {
-            Some((Fault::Encoded, format!("the content is encoded with {encoding}")))
-        }
+        (_, _, Some(encoding)) => Some((Fault::Encoded, encoded_with(encoding))),
         _ => {
             let first = *length.get_or_insert(answer.body_bytes);
             (first != answer.body_bytes).then(|| {
@@ -325,10 +342,18 @@ fn judge(answer: &Answer, length: &mut Option<u64>) -> Option<(Fault, String)> {
     }
 }
 
-fn fetched(origin: &Origin, answer: Answer, hasher: &Hasher) -> Fetched {
+fn encoded_with(encoding: &str) -> String {
+    format!("the content is encoded with {encoding}")
+}
+
+pub(super) fn no_such_origin() -> Error {
+    Error::failed("no-such-origin", "the load has no such origin")
+}
+
+fn fetched(origin: &Origin, target: usize, answer: Answer, hasher: &Hasher) -> Fetched {
     let Answer { head, body_bytes } = answer;
     Fetched {
-        url: origin.first_url(),
+        url: origin.url_of(target),
         status: head.status,
         body_bytes,
         crc32: hasher.clone().finalize(),
@@ -337,17 +362,18 @@ fn fetched(origin: &Origin, answer: Answer, hasher: &Hasher) -> Fetched {
         location: head.location,
         server: head.server,
         keeps_alive: head.keeps_alive,
+        content_length: head.length,
     }
 }
 
 /// A response that did not come, as an error.
-fn unanswered(origin: &Origin, fault: Fault, words: String) -> Error {
+fn unanswered(origin: &Origin, target: usize, fault: Fault, words: String) -> Error {
     let error = match fault {
         Fault::Connect => Error::remote("cannot-connect", words),
         Fault::Tls => Error::remote("tls-failed", words),
         _ => Error::remote(
             if fault == Fault::Malformed { "not-http" } else { "no-answer" },
-            format!("no answer from \"{}\": {words}", escape(&origin.first_url(), 200)),
+            format!("no answer from \"{}\": {words}", escape(&origin.url_of(target), 200)),
         ),
     };
     error.help(match fault {

@@ -19,9 +19,11 @@
 #![forbid(unsafe_code)]
 
 mod address;
+mod checked;
 mod counts;
 mod engine;
 mod exchange;
+mod expected;
 mod latencies;
 mod load;
 mod options;
@@ -45,11 +47,12 @@ mod tls;
 mod wire;
 
 pub use counts::{Fault, HttpCounts};
+pub use expected::Expected;
 pub use latencies::Latencies;
 pub use load::Load;
 pub use options::{LoadOptions, Pace, Reuse, Trust};
 pub use origin::{Origin, is_target};
 pub use phase::{Fetched, Phase, schedule_was_kept};
 pub use request::check_header;
-pub use targets::Targets;
+pub use targets::{Method, Target, Targets};
 pub use zc_kernel::clock::monotonic_ns;

@@ -1,15 +1,18 @@
 //! The handle of a load: starts its thread, tells it what to do, reads its counts, ends it.
 
+use std::fmt::Write as _;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use super::checked::check;
 use super::counts::HttpCounts;
-use super::engine::{Command, Engine};
+use super::engine::{Command, Engine, no_such_origin};
 use super::options::{LoadOptions, Pace};
 use super::phase::{Fetched, Phase};
 use super::shared::Shared;
+use super::targets::Targets;
 use zc_kernel::clock::monotonic_ns;
 use zc_kernel::sched;
 use zc_run::{Error, Result};
@@ -26,6 +29,8 @@ pub struct Load {
     thread: Option<JoinHandle<()>>,
     tid: i32,
     timeout: Duration,
+    /// What each origin is asked for.
+    targets: Vec<Targets>,
 }
 
 impl Load {
@@ -45,6 +50,7 @@ impl Load {
     ) -> Result<Self> {
         let shared = Arc::new(Shared::new()?);
         let timeout = options.timeout;
+        let targets = options.origins.iter().map(|origin| origin.targets.clone()).collect();
         let (commands, inbox) = channel();
         let (ready, is_ready) = channel();
         let theirs = Arc::clone(&shared);
@@ -63,7 +69,7 @@ impl Load {
             .name("zc-http".into())
             .spawn(body)
             .map_err(|error| Error::os("start a thread", error))?;
-        let mut load = Self { shared, commands, thread: Some(thread), tid: 0, timeout };
+        let mut load = Self { shared, commands, thread: Some(thread), tid: 0, timeout, targets };
         // `enter` may take its time. Connections end by themselves.
         load.tid = is_ready.recv().unwrap_or_else(|_| Err(ended()))?;
         Ok(load)
@@ -80,10 +86,50 @@ impl Load {
     /// [`ErrorKind::Remote`](zc_run::ErrorKind): no connection, no response, none that is valid,
     /// none in time.
     pub fn fetch(&self, origin: usize) -> Result<Fetched> {
+        self.fetch_target(origin, 0)
+    }
+
+    fn fetch_target(&self, origin: usize, target: usize) -> Result<Fetched> {
         let (wanted_by, fetched) = channel();
-        self.command(Command::Fetch { origin, wanted_by })?;
+        self.command(Command::Fetch { origin, target, wanted_by })?;
         // For a free connection, and for the response.
         self.answer(&fetched, self.timeout * 2)?
+    }
+
+    /// Sends each different request to `origin` once, one after the other, and compares what comes
+    /// with what is expected: the status, the length of the body and its CRC-32. A request of which
+    /// nothing is expected has to have a response that a load can be measured with.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Remote`](zc_run::ErrorKind): a response is another one; which request, what is
+    /// expected and what came. Or those of [`fetch`](Self::fetch).
+    pub fn check(&self, origin: usize) -> Result<()> {
+        let mut differences = self.differences(origin)?.into_iter();
+        let Some((_, mut first)) = differences.next() else { return Ok(()) };
+        match differences.len() {
+            0 => {}
+            1 => first.message.push_str("; another request is not either"),
+            others => {
+                // Writing to a String cannot fail.
+                let _ = write!(first.message, "; {others} others are not either");
+            }
+        }
+        Err(first)
+    }
+
+    /// Same as [`check`](Self::check), but returns all differences: the request, by its index among
+    /// those of the origin, and the error.
+    ///
+    /// # Errors
+    /// Those of [`fetch`](Self::fetch).
+    pub fn differences(&self, origin: usize) -> Result<Vec<(usize, Error)>> {
+        let targets = self.targets.get(origin).ok_or_else(no_such_origin)?;
+        let mut differences = Vec::new();
+        for (index, target) in targets.each().iter().enumerate() {
+            let fetched = self.fetch_target(origin, index)?;
+            differences.extend(check(target, fetched).err().map(|error| (index, error)));
+        }
+        Ok(differences)
     }
 
     /// From `begin_ns` (CLOCK_MONOTONIC) on, requests go to `origin`, until [`pause`](Self::pause).

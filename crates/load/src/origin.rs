@@ -73,13 +73,13 @@ impl Origin {
         Ok(origin)
     }
 
-    /// The same server, asked for these in turn instead.
+    /// The same server, sent these requests in turn instead.
     ///
     /// # Errors
     /// [`ErrorKind::Usage`](zc_run::ErrorKind): its URL names a resource, or one of `targets` is
     /// not a path.
     pub fn asked_for(self, targets: Targets) -> Result<Self> {
-        let named = &self.targets.each()[0];
+        let named = &self.targets.each()[0].path;
         if named != "/" {
             return Err(Error::usage(
                 "url-with-path",
@@ -87,7 +87,7 @@ impl Origin {
             )
             .help("where the paths are given apart, name the server only: http://HOST:PORT"));
         }
-        match targets.each().iter().find(|target| !is_target(target)) {
+        match targets.each().iter().map(|target| &target.path).find(|path| !is_target(path)) {
             Some(odd) => Err(Error::usage(
                 "invalid-url-path",
                 format!("\"{}\" is not the path of a URL", escape(odd, 200)),
@@ -101,18 +101,18 @@ impl Origin {
         &self.url
     }
 
-    /// The URL of what is asked for first.
-    pub(super) fn first_url(&self) -> String {
+    /// The URL of a target, by its index.
+    pub(super) fn url_of(&self, target: usize) -> String {
         match self.targets.each() {
             [_] => self.url.clone(),
-            each => format!("{}{}", self.url.trim_end_matches('/'), each[0]),
+            each => format!("{}{}", self.url.trim_end_matches('/'), each[target].path),
         }
     }
 
     /// The URL with an address in place of the host: `http://192.0.2.1:8001/path?query`.
     pub fn by_address(&self) -> String {
         let scheme = if self.is_https { "https" } else { "http" };
-        let target = &self.targets.each()[0];
+        let target = &self.targets.each()[0].path;
         match self.addresses.first() {
             Some(address) => format!("{scheme}://{address}{target}"),
             None => self.url.clone(),
@@ -226,7 +226,8 @@ mod tests {
 
     fn parts(url: &str) -> (bool, String, String, String, u16) {
         let (origin, port) = Origin::parse(url).unwrap();
-        (origin.is_https, origin.host, origin.authority, origin.targets.each()[0].clone(), port)
+        let path = origin.targets.each()[0].path.clone();
+        (origin.is_https, origin.host, origin.authority, path, port)
     }
 
     #[test]
@@ -316,7 +317,7 @@ mod tests {
         #[test]
         fn no_text_makes_it_panic_or_makes_a_second_line(url in "(https?://)?\\PC{0,40}") {
             if let Ok((origin, _)) = Origin::parse(&url) {
-                let target = origin.targets.each()[0].clone();
+                let target = origin.targets.each()[0].path.clone();
                 prop_assert!(target.starts_with('/'));
                 let is_graphic = |text: &String| text.chars().all(|c| c.is_ascii_graphic());
                 prop_assert!([target, origin.authority].iter().all(is_graphic));

@@ -121,6 +121,10 @@ pub struct Fetched {
     pub server: Option<String>,
     /// Whether the server keeps the connection open.
     pub keeps_alive: bool,
+    /// `Content-Length`, which the response to a HEAD has without a body. Not known of a response
+    /// that another machine read.
+    #[serde(skip)]
+    pub content_length: Option<u64>,
 }
 
 impl Fetched {
@@ -134,25 +138,32 @@ impl Fetched {
         match (self.status, &self.location, &self.encoding) {
             (300..=399, Some(location), _) => {
                 let location = escape(location, 200);
-                Err(Error::remote("redirect", format!(
-                    "\"{url}\" is a redirect (status {}) to \"{location}\"",
-                    self.status
-                ))
+                Err(Error::remote(
+                    "redirect",
+                    format!("\"{url}\" is a redirect (status {}) to \"{location}\"", self.status),
+                )
                 .help("name that URL instead, if it is the one to measure"))
             }
             (200..=299, _, None) => Ok(self),
-            (200..=299, _, Some(encoding)) => Err(Error::remote("unrequested-encoding", format!(
-                "the server sends \"{url}\" with the encoding \"{}\", though none was asked for",
-                escape(encoding, 40)
-            ))
-            .help(
-                "switch compression off in the server, or send --header 'Accept-Encoding: \
-                 identity'",
-            )),
-            (status, ..) => {
-                Err(Error::remote("unexpected-status", format!("the server answers \"{url}\" with status {status}"))
-                    .help("check the URL: curl -i shows the whole answer"))
-            }
+            (200..=299, _, Some(encoding)) => Err(self.encoded(encoding)),
+            (status, ..) => Err(Error::remote(
+                "unexpected-status",
+                format!("the server answers \"{url}\" with status {status}"),
+            )
+            .help("check the URL: curl -i shows the whole answer")),
         }
+    }
+
+    /// That its content is encoded, as an error.
+    pub(super) fn encoded(&self, encoding: &str) -> Error {
+        let (url, encoding) = (escape(&self.url, 200), escape(encoding, 40));
+        Error::remote(
+            "unrequested-encoding",
+            format!(
+                "the server sends \"{url}\" with the encoding \"{encoding}\", though none was \
+                 asked for"
+            ),
+        )
+        .help("switch compression off in the server, or send --header 'Accept-Encoding: identity'")
     }
 }

@@ -2,7 +2,7 @@
 //! and says how each request came out. It knows nothing of schedules and phases.
 //!
 //! A connection that the server closes between two requests is no fault: the next request on it is
-//! sent once more, on a new one (RFC 9110, 9.2.2: GET is idempotent).
+//! sent once more, on a new one (RFC 9110, 9.2.2: GET and HEAD are idempotent).
 
 use std::collections::VecDeque;
 use std::io;
@@ -20,7 +20,7 @@ use super::parting::Parting;
 use super::poller::{Happened, Poller};
 use super::reading::{Read, SCRATCH_BYTES, read};
 use super::reply::{Cut, Head};
-use super::request;
+use super::request::Request;
 use super::shared::Shared;
 use super::slot::{Slot, State};
 use super::tls::{self, Sessions};
@@ -66,8 +66,8 @@ pub(super) struct Pool {
     options: LoadOptions,
     /// The address of each origin.
     addresses: Vec<SocketAddr>,
-    /// The bytes of the requests for each origin, one for each of its targets.
-    requests: Vec<Vec<Vec<u8>>>,
+    /// The requests for each origin, one for each of its targets.
+    requests: Vec<Vec<Request>>,
     sessions: Option<Sessions>,
     slots: Vec<Slot>,
     /// Connections without a request, by origin: the one that has been free for longest comes
@@ -120,7 +120,7 @@ impl Pool {
         };
         let requests = options.origins.iter().map(|origin| {
             let targets = origin.targets.each().iter();
-            targets.map(|target| request::bytes(origin, target, &options)).collect()
+            targets.map(|target| Request::new(origin, target, &options)).collect()
         });
         let requests = requests.collect::<Result<_>>()?;
         let sessions = Sessions::new(&options)?;
@@ -207,7 +207,7 @@ impl Pool {
         let index = self.free.get_mut(origin)?.pop_front()?;
         let keeps_texts = matches!(purpose, Purpose::Fetch(_));
         let slot = &mut self.slots[index as usize];
-        slot.reply.reset(keeps_texts);
+        slot.reply.reset(self.requests[origin][target as usize].is_head, keeps_texts);
         slot.exchange = Some(Exchange {
             purpose,
             target,
@@ -380,7 +380,7 @@ impl Pool {
         let slot = &mut self.slots[index as usize];
         let (Some(wire), Some(exchange)) = (&mut slot.wire, &mut slot.exchange) else { return };
         let request = &self.requests[slot.origin][exchange.target as usize];
-        let sent = wire.send(request, &mut exchange.sent_bytes, &self.shared.counting);
+        let sent = wire.send(&request.bytes, &mut exchange.sent_bytes, &self.shared.counting);
         if let Err(error) = sent {
             self.cut(poller, index, Some(&error));
         }

@@ -41,6 +41,8 @@ pub(super) struct Head {
     /// is.
     pub(super) encoding: Option<String>,
     pub(super) location: Option<String>,
+    /// `Content-Length`, also of a response that has no body.
+    pub(super) length: Option<u64>,
     /// `Server`.
     pub(super) server: Option<String>,
 }
@@ -76,6 +78,8 @@ pub(super) struct Reply {
     interim: u8,
     /// Also keeps texts of the head that cost an allocation.
     keeps_texts: bool,
+    /// The request is a HEAD, so the response has no body.
+    is_to_head: bool,
 }
 
 impl Default for Reply {
@@ -88,16 +92,18 @@ impl Default for Reply {
             trailer_bytes: 0,
             interim: 0,
             keeps_texts: false,
+            is_to_head: false,
         }
     }
 }
 
 impl Reply {
-    /// Begins the next response. With `keeps_texts` the head's `server` is kept.
-    pub(super) fn reset(&mut self, keeps_texts: bool) {
+    /// Begins the next response, of a HEAD or of another request. With `keeps_texts` the head's
+    /// `server` is kept.
+    pub(super) fn reset(&mut self, is_to_head: bool, keeps_texts: bool) {
         let mut begun = std::mem::take(&mut self.begun);
         begun.clear();
-        *self = Self { begun, keeps_texts, ..Self::default() };
+        *self = Self { begun, keeps_texts, is_to_head, ..Self::default() };
     }
 
     pub(super) fn is_done(&self) -> bool {
@@ -277,10 +283,12 @@ impl Reply {
             keeps_alive: framing.keeps_alive(response.version == Some(1)),
             encoding: framing.encoding.map(ToOwned::to_owned),
             location: text(response.headers, "location").filter(|_| (300..400).contains(&status)),
+            length: framing.length,
             server: self.keeps_texts.then(|| text(response.headers, "server")).flatten(),
         };
         self.at = match framing {
-            _ if matches!(status, 204 | 304) => At::Done,
+            // RFC 9112, 6.3: whatever the head says of a body.
+            _ if self.is_to_head || matches!(status, 204 | 304) => At::Done,
             Framing { is_chunked: true, .. } => At::ChunkLine,
             Framing { length: Some(0), .. } => At::Done,
             Framing { length: Some(length), .. } => At::Fixed(length),
@@ -567,6 +575,32 @@ mod tests {
             reply.feed(format!("{head}\r\n\r\n").as_bytes(), &mut |_| ()).unwrap();
             assert_eq!(reply.head().keeps_alive, keeps_alive, "{head}");
         }
+    }
+
+    #[test]
+    fn a_response_without_a_body_ends_with_its_head_and_keeps_its_connection() {
+        for (is_to_head, head, length) in [
+            (true, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", Some(5)),
+            (true, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", None),
+            (true, "HTTP/1.1 200 OK\r\n\r\n", None),
+            (true, "HTTP/1.1 404 Not Found\r\nContent-Length: 7\r\n\r\n", Some(7)),
+            (false, "HTTP/1.1 304 Not Modified\r\n\r\n", None),
+            (false, "HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n", Some(5)),
+            (false, "HTTP/1.1 304 No\r\nTransfer-Encoding: chunked\r\n\r\n", None),
+        ] {
+            let mut reply = Reply::default();
+            reply.reset(is_to_head, false);
+            let all = format!("{head}12345");
+            let used = reply.feed(all.as_bytes(), &mut |_| ()).unwrap();
+            assert!(reply.is_done() && reply.head().keeps_alive, "{head}");
+            assert_eq!((used, reply.body_bytes()), (head.len(), 0), "{head}");
+            assert_eq!(reply.head().length, length, "{head}");
+        }
+        let mut reply = Reply::default();
+        reply.reset(true, false);
+        reply.reset(false, false);
+        reply.feed(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", &mut |_| ()).unwrap();
+        assert!(!reply.is_done(), "the request after a HEAD is none");
     }
 
     #[test]

@@ -4,17 +4,34 @@ use std::fmt::Write as _;
 
 use super::options::{LoadOptions, Reuse};
 use super::origin::Origin;
+use super::targets::{Method, Target};
 use zc_run::{Error, Result, escape};
 
 /// The longest request. Servers refuse less: nginx 8 KiB for each header.
 const LONGEST: usize = 64 << 10;
 
-/// The request for `target` at `origin`.
-///
-/// # Errors
-/// [`ErrorKind::Usage`](zc_run::ErrorKind): a header is not valid, or is one that delimits a body.
-pub(super) fn bytes(origin: &Origin, target: &str, options: &LoadOptions) -> Result<Vec<u8>> {
-    let mut text = format!("GET {target} HTTP/1.1\r\n");
+/// A request that is ready to be sent.
+#[derive(Debug)]
+pub(super) struct Request {
+    pub(super) bytes: Vec<u8>,
+    /// Whether its response has no body, whatever the response says.
+    pub(super) is_head: bool,
+}
+
+impl Request {
+    /// The request for `target` at `origin`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Usage`](zc_run::ErrorKind): a header is not valid, or is one that delimits a
+    /// body.
+    pub(super) fn new(origin: &Origin, target: &Target, options: &LoadOptions) -> Result<Self> {
+        let is_head = target.method == Method::Head;
+        Ok(Self { bytes: bytes(origin, target, options)?, is_head })
+    }
+}
+
+fn bytes(origin: &Origin, target: &Target, options: &LoadOptions) -> Result<Vec<u8>> {
+    let mut text = format!("{} {} HTTP/1.1\r\n", target.method.name(), target.path);
     let own = [
         ("Host", origin.authority.as_str()),
         ("User-Agent", concat!("zc/", env!("CARGO_PKG_VERSION"))),
@@ -22,14 +39,18 @@ pub(super) fn bytes(origin: &Origin, target: &str, options: &LoadOptions) -> Res
         ("Connection", "close"),
     ];
     let closes = options.reuse == Reuse::Close;
+    let gives = |headers: &[(String, String)], name: &str| {
+        headers.iter().any(|(given, _)| given.eq_ignore_ascii_case(name))
+    };
     for (name, value) in own {
-        let is_given = options.headers.iter().any(|(given, _)| given.eq_ignore_ascii_case(name));
+        let is_given = gives(&options.headers, name) || gives(&target.headers, name);
         if !is_given && (name != "Connection" || closes) {
             // Writing to a String cannot fail.
             let _ = write!(text, "{name}: {value}\r\n");
         }
     }
-    for (name, value) in &options.headers {
+    let of_load = options.headers.iter().filter(|(name, _)| !gives(&target.headers, name));
+    for (name, value) in of_load.chain(&target.headers) {
         check_header(name, value)?;
         let _ = write!(text, "{name}: {}\r\n", value.trim());
     }
@@ -66,7 +87,7 @@ pub fn check_header(name: &str, value: &str) -> Result<()> {
     for other in ["content-length", "transfer-encoding", "upgrade", "connection", "expect"] {
         if name.eq_ignore_ascii_case(other) {
             return Err(wrong("changes what the request is")
-                .help("requests are GET without a body; --close asks for a connection each"));
+                .help("requests are without a body; --close asks for a connection each"));
         }
     }
     Ok(())
@@ -81,21 +102,27 @@ mod tests {
     use super::*;
     use crate::Trust;
 
+    fn owned(headers: &[(&str, &str)]) -> Vec<(String, String)> {
+        headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    }
+
     fn request_text(headers: &[(&str, &str)], reuse: Reuse) -> Result<String> {
+        text_of(Target::from("/b?c".to_owned()), headers, reuse)
+    }
+
+    fn text_of(target: Target, headers: &[(&str, &str)], reuse: Reuse) -> Result<String> {
         let origin = Origin::at("http://a.test:81/b?c", "127.0.0.1:1".parse().unwrap()).unwrap();
-        let headers =
-            headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         let options = LoadOptions {
             origins: vec![origin.clone()],
             connections: 1,
             reuse,
             source: None,
-            headers,
+            headers: owned(headers),
             trust: Trust::System,
             timeout: Duration::from_secs(1),
         };
-        bytes(&origin, &origin.targets.each()[0], &options)
-            .map(|bytes| String::from_utf8(bytes).unwrap())
+        Request::new(&origin, &target, &options)
+            .map(|request| String::from_utf8(request.bytes).unwrap())
     }
 
     #[test]
@@ -115,6 +142,25 @@ mod tests {
         let text = request_text(&[("host", "b.test"), ("X-A", " 1 ")], Reuse::KeepAlive).unwrap();
         assert!(text.contains("\r\nhost: b.test\r\nX-A: 1\r\n\r\n"), "{text}");
         assert!(!text.contains("a.test"), "{text}");
+    }
+
+    #[test]
+    fn a_target_has_a_method_and_headers_that_replace_those_of_the_load() {
+        let target = Target {
+            method: Method::Head,
+            headers: owned(&[("Range", "bytes=0-9"), ("accept", "image/*")]),
+            ..Target::from("/b".to_owned())
+        };
+        let given = [("range", "bytes=5-"), ("X-A", "1")];
+        let text = text_of(target, &given, Reuse::KeepAlive).unwrap();
+        assert!(text.starts_with("HEAD /b HTTP/1.1\r\nHost: a.test:81\r\n"), "{text}");
+        let own = "\r\nX-A: 1\r\nRange: bytes=0-9\r\naccept: image/*\r\n\r\n";
+        assert!(text.ends_with(own), "{text}");
+        assert!(!text.contains("*/*") && !text.contains("bytes=5-"), "{text}");
+
+        let odd =
+            Target { headers: owned(&[("Content-Length", "5")]), ..Target::from("/b".to_owned()) };
+        assert_eq!(text_of(odd, &[], Reuse::KeepAlive).unwrap_err().id, "invalid-header");
     }
 
     #[test]

@@ -7,6 +7,9 @@ pub const INTERNAL: &str = "--internal";
 pub const WATCHDOG: &str = "watchdog";
 /// The process that keeps a server (`zc_servers::keep_server`).
 pub const KEEPER: &str = "keeper";
+/// The process that starts several servers as one (`zc_servers::serve_copies`); the argument after
+/// it is the file that lists them.
+pub const COPIES: &str = "copies";
 /// The process that serves NFS (`zc_servers::serve_nfs`); the argument after it is its job as
 /// JSON.
 pub const NFS_SERVE: &str = "nfs-serve";

@@ -92,7 +92,7 @@ pub use run::{
     Block, Dropped, End, EndReason, FailedTrial, FragmentCounts, Header, IdleWindow, OtherProgram,
     Probe, Run, Slot, SocketFacts, Trial, TrialKind,
 };
-pub use server::{Latencies, ResponseFacts, ServerPlan, ServerState};
+pub use server::{Latencies, ResponseFacts, ServerMix, ServerPlan, ServerState};
 pub use soak::{
     BurnShape, Burnt, CommandEnd, CommandRun, Did, IdleSpan, ProcessKind, ProcessTime,
     ProcessTimes, SoakCommand, SoakEdge, SoakStart, SoakVerify, SoakWindow, SoakerPace, SoakerRank,

@@ -75,6 +75,20 @@ impl Asker {
         }
     }
 
+    /// Asks an origin for everything that it is to be asked for, and compares what comes with what is
+    /// expected.
+    ///
+    /// # Errors
+    /// It is another response, or there is none; or another machine asks.
+    pub fn check(&self, origin: usize) -> Result<()> {
+        match self {
+            Self::Here(load) => load.check(origin),
+            Self::Generator(_) | Self::Nfs(_) | Self::There(_) => {
+                Err(Error::failed("not-here", "only zc's own load on this machine can ask for a mix"))
+            }
+        }
+    }
+
     /// Looks whether the server answers. That one of NFS does is seen by the next calls.
     ///
     /// # Errors

@@ -10,9 +10,11 @@
 mod asked_for;
 mod asker;
 mod burner;
+mod copies;
 mod found;
 mod generator;
 mod kept;
+mod mix_files;
 mod nfs;
 mod own;
 mod own_state;
@@ -22,9 +24,11 @@ mod whole;
 
 pub use asked_for::AskedFor;
 pub use asker::{Asker, RemoteLoad};
+pub use copies::{Listening, ServerCopies, ServerCopy, serve as serve_copies};
 pub use found::Found;
 pub use generator::{Generator, URL as GENERATOR_URL};
 pub use kept::keep as keep_server;
+pub use mix_files::{MixFiles, mix_of_root, write_mix};
 pub use nfs::{
     Calling, CallsOf, Copies as NfsCopies, Exported, InMount, NfsLoad, Opened, Order as NfsOrder,
     Reader, ReaderProgram, ServerProgram as NfsServerProgram, Serving, ToOpen, read_by_mounts,

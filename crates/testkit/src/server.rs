@@ -151,6 +151,7 @@ fn make_it_a_server_s(plan: &mut Plan, states: Vec<ServerState>, requests_per_s:
         connections: 8,
         keepalive: true,
         requests_per_s,
+        mix: None,
     });
 }
 
@@ -165,5 +166,6 @@ pub fn ran_already() -> ServerPlan {
         connections: 1,
         keepalive: true,
         requests_per_s: 1.0,
+        mix: None,
     }
 }

@@ -81,7 +81,8 @@ fn lines_of_the_process_are_the_copy_s_and_those_of_the_host_only_a_change_s() {
 #[test]
 fn upstreams_stay_where_something_names_them_and_lead_nowhere() {
     let (copy, http) = copy_with(
-        "upstream a { server a.b:80 weight=2 resolve; keepalive 4; }\nupstream unused { server b; }\n\
+        "upstream a { server a.b:80 weight=2 resolve; keepalive 4; }\nupstream unused { server b; \
+         }\n\
          upstream c { zone c 64k; state /var/c; }\nmap $uri $c { default c; }\n\
          server { listen 80; location /a { proxy_pass http://a; }\n\
          location /b { other_pass a; } }",
@@ -219,10 +220,35 @@ fn a_file_that_is_included_twice_is_changed_once() {
 #[test]
 fn what_may_be_the_live_server_s_is_told() {
     let (copy, _) = copy_with(
-        "server { listen 80; audit_log /var/log/audit.log; allow unix:; root /var/log/www; }",
+        "init_by_lua_block { x }\nserver { listen 80; audit_log /var/log/audit.log; allow unix:; \
+         root /var/log/www; }",
         &shadow(),
         &[],
     );
-    let said = "\"audit_log /var/log/audit.log\" (/e/nginx.conf, line 3) stays as it is";
-    assert_eq!(copy.said, [said]);
+    assert_eq!(
+        copy.said,
+        [
+            "\"init_by_lua_block\" (/e/nginx.conf, line 3) runs in the copy, too",
+            "\"audit_log /var/log/audit.log\" (/e/nginx.conf, line 4) stays as it is",
+        ]
+    );
+}
+
+#[test]
+fn names_that_only_the_live_server_s_network_knows_are_addresses() {
+    let (_, http) = copy_with(
+        "resolver 10.0.0.2 [::1]:53 dns.local:5353 valid=5s ipv6=off;\nset_real_ip_from a.b;\n\
+         set_real_ip_from 10.0.0.0/8; set_real_ip_from 2001:db8::/32;\nserver { listen 80; }",
+        &shadow(),
+        &[],
+    );
+    assert_eq!(
+        lines(&http[1..5]),
+        [
+            "resolver 10.0.0.2 [::1]:53 127.0.0.1 valid=5s ipv6=off",
+            "set_real_ip_from 127.0.0.1",
+            "set_real_ip_from 10.0.0.0/8",
+            "set_real_ip_from 2001:db8::/32",
+        ]
+    );
 }

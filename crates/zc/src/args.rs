@@ -23,6 +23,7 @@ use super::serve::ServeArgs;
 use super::show::ShowArgs;
 use super::soak::SoakArgs;
 use super::trend::TrendArgs;
+use super::tune::TuneArgs;
 
 /// What sending bytes over TCP costs on this machine, by every way to send them.
 #[derive(Debug, Parser)]
@@ -123,6 +124,13 @@ pub(super) enum Command {
     /// in this folder, else one that is measured now, in 90 s. Exits with 3 if a log cannot be
     /// read, or nothing in it.
     Advise(AdviseArgs),
+    /// Print which lines of a server's configuration to change
+    ///
+    /// Reads the configuration, which it never writes, and measures copies of it in a network
+    /// namespace of its own, each with one line changed, under the mix of requests of an access
+    /// log: CPU per request with intervals, latencies, and the winners together. Prints the lines to
+    /// change, what they are worth, and the change as a diff.
+    Tune(TuneArgs),
     /// Write runs of older formats in today's
     ///
     /// A run of format 2 or 3 is written as JSON Lines, which other programs read; the older file
@@ -176,7 +184,7 @@ impl Command {
         match self {
             Self::Run(args) => args.starts_commands(),
             Self::Soak(args) => args.starts_a_command(),
-            Self::RunRr(_) | Self::Fleet(_) => true,
+            Self::RunRr(_) | Self::Fleet(_) | Self::Tune(_) => true,
             _ => false,
         }
     }

@@ -6,7 +6,7 @@ use clap::Command;
 const GROUPS: [(&str, &[&str]); 6] = [
     ("Measure", &["run", "profile", "soak", "doctor", "plan", "serve"]),
     ("Read saved runs", &["show", "report", "compare", "calibrate"]),
-    ("Servers and their logs", &["http", "advise"]),
+    ("Servers and their logs", &["tune", "http", "advise"]),
     ("Fleets and archives", &["fleet", "trend", "export"]),
     ("Tools of 2001", &["zcs", "zcc", "cyclesoak", "run-rr", "ttcp", "install-classic"]),
     ("For other programs", &["convert", "schema", "generate"]),

@@ -87,6 +87,17 @@ const HTTP: &[Example] = &[
     ("zc http https://127.0.0.1:8443/ --close --insecure", "a connection and a handshake each"),
 ];
 
+const TUNE: &[Example] = &[
+    (
+        "zc tune nginx --log /var/log/nginx/access.log",
+        "this machine's nginx under its own log's requests, in 10 minutes",
+    ),
+    (
+        "zc tune nginx -c nginx.conf --try 'sendfile_max_chunk 512k' -o tune.html",
+        "another configuration, with a line of yours, also as a page",
+    ),
+];
+
 const ADVISE: &[Example] = &[
     (
         "zc advise /var/log/nginx/access.log*",
@@ -143,6 +154,7 @@ pub(super) fn for_command(command: &str) -> &'static [Example] {
         "zc soak" => SOAK,
         "zc http" => HTTP,
         "zc advise" => ADVISE,
+        "zc tune nginx" => TUNE,
         "zc fleet" => FLEET,
         "zc trend" => TREND,
         "zc export" => EXPORT,

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use super::rights;
 use zc_measure::session::states;
-use zc_rig::internal::{HELPER, INTERNAL, KEEPER, NFS_READ, NFS_SERVE, WATCHDOG};
+use zc_rig::internal::{COPIES, HELPER, INTERNAL, KEEPER, NFS_READ, NFS_SERVE, WATCHDOG};
 use zc_rig::meter;
 use zc_run::{Error, Result};
 
@@ -22,6 +22,7 @@ fn job(words: &[OsString]) -> Result<()> {
     match words[..] {
         [WATCHDOG] => states::watchdog::keep(),
         [KEEPER] => zc_servers::keep_server(),
+        [COPIES, job] => zc_servers::serve_copies(Path::new(job)),
         [NFS_SERVE, job] => zc_servers::serve_nfs(job),
         [NFS_READ, orders, answers, counts] => {
             zc_servers::read_by_mounts(Path::new(orders), Path::new(answers), Path::new(counts))

@@ -69,6 +69,7 @@ mod soak_command;
 mod soak_service;
 mod tell;
 mod trend;
+mod tune;
 mod version;
 mod wrong_arguments;
 mod zstd_frames;
@@ -177,6 +178,7 @@ fn dispatch(commands: Vec<Command>) -> Result<u8> {
         Command::Compare(args) => return compare::run(&args),
         Command::Fleet(args) => return fleet::run(&args),
         Command::Trend(args) => return trend::run(&args),
+        Command::Tune(args) => tune::run(&args),
         Command::Convert(args) => convert::convert(&args),
         Command::Calibrate(args) => calibrate::run(&args),
         Command::Soak(args) => return soak::run(&args),

@@ -69,6 +69,7 @@ fn options(args: &ServerArgs, command: Vec<String>) -> Result<ServerOptions> {
         blocks: BlockOptions { earlier, ..block.options(measuring, command, out, false)? },
         states,
         commands,
+        mix: None,
         serve: args.serve.clone(),
         remote,
         generator: args.loadgen.clone(),

@@ -31,10 +31,13 @@ pub(super) struct DatagramReceiver {
 /// net.core.rmem_max.
 const RCVBUF_BYTES: usize = 4 << 20;
 
-/// Bytes that are under way at most at top speed, and the piece after which that is looked at. With
-/// pieces of a whole call of 64 KiB, speeds were lower and scattered.
-const IN_FLIGHT_BYTES: u64 = 128 << 10;
-pub(super) const PIECE_BYTES: usize = 32 << 10;
+/// Bytes that are under way at most at top speed: a receive buffer of the kernel's usual
+/// net.core.rmem_max has room for them also as datagrams of 1200 bytes, each of which is charged
+/// with twice that.
+const IN_FLIGHT_BYTES: u64 = 192 << 10;
+
+/// Bytes after which that is looked at, at most.
+const TOP_SPEED_PIECE_BYTES: usize = 64 << 10;
 
 /// What has not arrived for so long is lost: a receiver takes a datagram in microseconds.
 const LATE: Duration = Duration::from_millis(1);
@@ -49,6 +52,13 @@ const PROVEN_AT_ONCE: usize = 16;
 /// The piece after which a proof waits.
 pub(super) fn proven_at_once(datagrams: Datagrams) -> usize {
     datagrams.payload_bytes.saturating_mul(PROVEN_AT_ONCE).min(64 << 10)
+}
+
+/// The piece after which a sender at top speed looks at what is under way: whole calls, as a rest
+/// would have a call of its own.
+pub(super) fn top_speed_piece_bytes(datagrams: Datagrams) -> usize {
+    let call_bytes = datagrams.call_bytes().max(1);
+    (TOP_SPEED_PIECE_BYTES / call_bytes).max(1) * call_bytes
 }
 
 /// Binds a receiver's socket on its side of a link; the calling thread stays there.

@@ -436,7 +436,9 @@ impl Rig {
             stop_after_bytes: None,
             first_file: self.first_file,
             piece_bytes: match (config.datagrams, kind) {
-                (Some(_), TrialKind::TopSpeed) => datagrams::PIECE_BYTES,
+                (Some(datagrams), TrialKind::TopSpeed) => {
+                    datagrams::top_speed_piece_bytes(datagrams)
+                }
                 _ => bursts.piece_bytes(config.fixed.piece_bytes),
             },
             checksum: false,

@@ -264,6 +264,7 @@ impl Copying<'_> {
                 return None;
             }
         }
+        upstream::without_names(&mut directive);
         if upstream::pass_to_nowhere(&mut directive, &self.shadow.nowhere()) {
             self.forwarded += 1;
         }

@@ -42,5 +42,6 @@ mod soak;
 mod soak_service;
 mod sweep;
 mod tls;
+mod tune;
 mod udp;
 mod via;

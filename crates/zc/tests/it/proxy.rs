@@ -2,20 +2,20 @@
 
 use zc_run::{ProxyPath, Run, Slot, Support};
 
-use crate::support::{Bounded as _, blocks_of, measuring, refused, saved, stderr, text, zc_in};
+use crate::support::{Bounded as _, blocks_of, measuring, refused, saved, stderr, zc_in};
 
-/// A run with these options, ended once it has two blocks, and what it printed.
-fn run(options: &[&str]) -> (Run, String) {
+/// A run with these options, ended once it has two blocks.
+fn run(options: &[&str]) -> Run {
     let folder = tempfile::tempdir().unwrap();
     let mut zc = zc_in(folder.path(), &["run", "proxy", "--out", "run.json"]);
-    let output = blocks_of(folder.path(), zc.args(options), 2);
-    (saved(folder.path()), text(&output.stdout).to_owned())
+    blocks_of(folder.path(), zc.args(options), 2);
+    saved(folder.path())
 }
 
 #[test]
 fn proxies_are_proven_paid_for_and_compared() {
     let _turn = measuring();
-    let (run, shown) = run(&[
+    let run = run(&[
         "--link",
         "loopback",
         "--proxy",
@@ -45,7 +45,6 @@ fn proxies_are_proven_paid_for_and_compared() {
         let Slot::Trial(trial) = slot else { continue };
         assert!(trial.whole_bytes > 0 || trial.kind.sends_nothing(), "{}", trial.cell);
     }
-    assert!(shown.contains("recv+send") && shown.contains("splice"), "{shown}");
 }
 
 #[test]

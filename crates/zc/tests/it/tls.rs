@@ -2,20 +2,20 @@
 
 use zc_run::{RecvPath, Run, Slot, Support, Transfer};
 
-use crate::support::{Bounded as _, blocks_of, measuring, refused, saved, stderr, text, zc_in};
+use crate::support::{Bounded as _, blocks_of, measuring, refused, saved, stderr, zc_in};
 
-/// A run with these options, ended once it has two blocks, and what it printed.
-fn run(options: &[&str]) -> (Run, String) {
+/// A run with these options, ended once it has two blocks.
+fn run(options: &[&str]) -> Run {
     let folder = tempfile::tempdir().unwrap();
     let mut zc = zc_in(folder.path(), &["run", "tls", "--link", "loopback", "--out", "run.json"]);
-    let output = blocks_of(folder.path(), zc.args(options), 2);
-    (saved(folder.path()), text(&output.stdout).to_owned())
+    blocks_of(folder.path(), zc.args(options), 2);
+    saved(folder.path())
 }
 
 #[test]
-fn what_is_encrypted_is_proven_paid_for_and_shown_beside_what_is_in_the_clear() {
+fn what_is_encrypted_is_proven_and_measured_beside_what_is_in_the_clear() {
     let _turn = measuring();
-    let (run, shown) = run(&["--paths", "tls-write", "--cipher", "aes-128-gcm,chacha20-poly1305"]);
+    let run = run(&["--paths", "tls-write", "--cipher", "aes-128-gcm,chacha20-poly1305"]);
     let cells = &run.header.plan.cells;
     let labels: Vec<&str> = cells.iter().map(|cell| cell.label.as_str()).collect();
     assert_eq!(
@@ -37,13 +37,12 @@ fn what_is_encrypted_is_proven_paid_for_and_shown_beside_what_is_in_the_clear() 
         let encrypts = trial.cell.starts_with("tls-write");
         assert_eq!(trial.closed.sent.framing_bytes > 0, encrypts, "{}", trial.cell);
     }
-    assert!(shown.contains("tls-write") && shown.contains("chacha20-"), "{shown}");
 }
 
 #[test]
 fn versions_records_and_receivers_are_options_and_what_cannot_be_is_a_row() {
     let _turn = measuring();
-    let (run, _) = run(&[
+    let run = run(&[
         "--paths",
         "tls-write,ktls-write",
         "--cipher",

@@ -153,6 +153,7 @@ mod tests {
         let two = asked(&both, &fixed, None);
         assert_eq!(both.each_ref().map(origin_of(&two, &fixed)), [Some(0), Some(1)]);
         let targets = all[2].bodies.targets().unwrap();
-        assert_eq!(targets.each(), ["/10", "/20"]);
+        let paths: Vec<&str> = targets.each().iter().map(|target| &*target.path).collect();
+        assert_eq!(paths, ["/10", "/20"]);
     }
 }

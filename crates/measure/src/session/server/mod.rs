@@ -7,6 +7,7 @@
 mod asked;
 mod cells;
 mod lengths;
+mod mix;
 mod nfs;
 mod options;
 mod place;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::super::options::BlockOptions;
 use super::super::remote_end::RemoteEnd;
-use zc_load::{Reuse, Trust};
+use zc_load::{Reuse, Targets, Trust};
 use zc_run::{HostState, HostStates};
 
 /// All options of `zc run server`.
@@ -16,6 +16,10 @@ pub struct ServerOptions {
     pub states: Vec<StateOption>,
     /// The commands of states that have one.
     pub commands: Option<HostStates>,
+    /// The requests that every state is asked for in turn, whatever the path of its URL, each of
+    /// which says what is expected; all of them in each window. A state that answers otherwise is
+    /// left out and said. `None`: a state is asked for its URL.
+    pub mix: Option<Targets>,
     /// The command that starts the server, in the foreground; `None` if the server is there.
     pub serve: Option<String>,
     /// The other machine from which the load comes; `None`: this one.

@@ -51,7 +51,10 @@ impl Place {
         let up = sides_apart(cpus, &LinkOptions::default())?;
         let link = up.links.base();
         let address = SocketAddr::new(link.sender_address(), 0);
-        let origins = options.states.iter().map(|each| Origin::on(&each.url, address));
+        let origins = options.states.iter().map(|each| {
+            let origin = Origin::on(&each.url, address)?;
+            options.mix.clone().map_or(Ok(origin.clone()), |mix| origin.asked_for(mix))
+        });
         // From an address that exists only on that side: started elsewhere by mistake, the load
         // would fail before a packet leaves.
         let source = Some(SocketAddr::new(link.receiver_address(), 0));

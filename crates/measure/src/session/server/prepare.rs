@@ -18,7 +18,7 @@ use super::super::steps::{Steps, go_on};
 use super::options::ServerOptions;
 use super::place::{Place, Started, a_cpu_each, not_found};
 use super::timing::timing;
-use super::{cells, lengths, rate, starting};
+use super::{cells, lengths, mix, rate, starting};
 use crate::session::options::CpuPair;
 use zc_kernel::stop::Stop;
 use zc_load::{Fetched, Reuse, Trust};
@@ -28,8 +28,8 @@ use zc_rig::meter::{self, InstanceLock};
 use zc_rig::trial;
 use zc_run::{
     Error, ErrorKind, Factor, FileSetFacts, FixedParams, Header, HostState, LinkKind, Placement,
-    Plan, Probe, ResponseFacts, Result, ServerPlan, ServerState, Severity, Traffic, Unsoaked,
-    Warning,
+    Plan, Probe, ResponseFacts, Result, ServerPlan, ServerState, Severity, Support, SupportRow,
+    Traffic, Unavailable, Unsoaked, Warning,
 };
 use zc_servers::{Asker, OriginOf, Served, ServerRig, ServerSetup};
 
@@ -108,14 +108,15 @@ pub(crate) fn prepare(
         }
         None => Vec::new(),
     };
-    let server_states = first_responses(options, &load, &mut served, steps)?;
+    let FirstResponses { states: server_states, unavailable } =
+        first_responses(options, &load, &mut served, steps)?;
     let compared = lengths::compare(&server_states, options.commands.is_some())?;
     warnings.extend(compared.warnings);
     warnings.extend((options.trust == Trust::Anybody).then(insecure));
     warnings.extend(link.warnings().to_vec());
     warnings.extend(same_machine.then(load_here));
 
-    let mut cells = cells::cells(options.states.iter().map(|each| &each.state));
+    let mut cells = cells::cells(server_states.iter().map(|each| &each.state));
     let reference = cells[0].label.clone();
     let timing = timing(&options.blocks, !options.generator.is_empty());
     let mut rig = ServerRig::new(ServerSetup {
@@ -125,7 +126,7 @@ pub(crate) fn prepare(
         served,
         fixed: fixed_params(options, cpus, link.facts().kind, trial::default_congestion(&*link))?,
         timing,
-        replayed: None,
+        replayed: options.mix.as_ref().map(|mix| mix::asked_for(mix, &cells)),
     })?;
     rig.limit_to(budget.limit(stop));
     let mut facts = link.facts().clone();
@@ -166,6 +167,7 @@ pub(crate) fn prepare(
     }
     let zc_chooses = options.requests_per_s.is_none() && options.generator.is_empty();
     rig.set_rate(rates[&body_bytes], body_bytes, zc_chooses);
+    rig.set_replay_rate(rates[&body_bytes]);
     if !options.generator.is_empty() {
         given(&mut rates, rate::of_generator(&mut rig, &cells, &speeds, steps)?);
         rig.set_rate(rates[&body_bytes], body_bytes, false);
@@ -202,9 +204,11 @@ pub(crate) fn prepare(
             connections: options.connections,
             keepalive: options.reuse == Reuse::KeepAlive,
             requests_per_s,
+            mix: options.mix.as_ref().map(mix::plan),
         }),
     };
     let header = Header {
+        unavailable,
         warnings,
         probes,
         state_readings,
@@ -234,25 +238,56 @@ fn load_here() -> Warning {
         .remedy("leave --remote and --via out: zc then takes the load's CPU time off")
 }
 
+/// The states with their first responses, and rows for those that answer otherwise.
+#[derive(Default)]
+struct FirstResponses {
+    states: Vec<ServerState>,
+    unavailable: Vec<SupportRow>,
+}
+
 /// Asks once in every state, as soon as the server answers at all.
 fn first_responses(
     options: &ServerOptions,
     load: &Asker,
     served: &mut Served,
     steps: &mut Steps<'_>,
-) -> Result<Vec<ServerState>> {
-    let mut states = Vec::new();
+) -> Result<FirstResponses> {
+    let mut first = FirstResponses::default();
     for (origin, each) in options.states.iter().enumerate() {
         steps.enter_state(Some(&each.state))?;
         steps.say(&format!("first request in state {}", each.state));
-        let fetched = as_soon_as_it_answers(options, served, steps, || load.fetch(origin))?;
-        states.push(ServerState {
+        let response = match &options.mix {
+            None => {
+                let fetched = as_soon_as_it_answers(options, served, steps, || load.fetch(origin))?;
+                response(fetched.usable()?)?
+            }
+            // Of the present state it is an error.
+            Some(mix) if origin == 0 => {
+                as_soon_as_it_answers(options, served, steps, || load.check(origin))?;
+                mix::response(mix)
+            }
+            Some(mix) => match load.check(origin) {
+                Ok(()) => mix::response(mix),
+                Err(error) => {
+                    go_on(steps.stop)?;
+                    let no = Unavailable::failed(error.message);
+                    let name = each.state.to_string();
+                    first.unavailable.push(SupportRow {
+                        what: "cell".to_owned(),
+                        name,
+                        support: Support::No(no),
+                    });
+                    continue;
+                }
+            },
+        };
+        first.states.push(ServerState {
             state: each.state.clone(),
             url: each.url.clone(),
-            response: response(fetched.usable()?)?,
+            response,
         });
     }
-    Ok(states)
+    Ok(first)
 }
 
 /// The warning of a server that may be another one.

@@ -1,0 +1,147 @@
+//! Several servers that are started as one: copies of one server that differ in their configuration
+//! or in options of their listening sockets. They share a CPU, and one of them is asked at a time.
+//!
+//! A sysctl of a network namespace that sockets take over when they are made, such as
+//! `tcp_congestion_control`, can be had by one listening socket alone, as the sockets that it
+//! accepts inherit its options. nginx takes over listening sockets that it is given by number in
+//! the environment variable `NGINX`, as it does when its binary is replaced
+//! (<https://nginx.org/en/docs/control.html#upgrade>, `ngx_add_inherited_sockets`).
+
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use signal_hook::consts::SIGTERM;
+
+use zc_kernel::spawn::HeldSignals;
+use zc_kernel::{spawn, tcp};
+use zc_run::{Error, Result, in_words};
+
+/// The number of a listening socket that a copy is given.
+const FIRST_FREE: i32 = 3;
+
+/// A server of several.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ServerCopy {
+    /// The program and its arguments.
+    pub words: Vec<String>,
+    /// The listening socket that it is given; `None`: it makes its own.
+    pub listener: Option<Listening>,
+}
+
+/// Several copies, and what is removed where zc is gone.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ServerCopies {
+    /// The copies.
+    pub copies: Vec<ServerCopy>,
+    /// The folder of their configurations and files, which is zc's.
+    pub folder: PathBuf,
+    /// The process that made it, and removes it unless it is killed.
+    pub owner: i32,
+}
+
+/// A listening socket with options that the sockets it accepts inherit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Listening {
+    /// The port, on all addresses of IPv4.
+    pub port: u16,
+    /// `TCP_CONGESTION`.
+    pub congestion: Option<String>,
+    /// `TCP_NOTSENT_LOWAT`, in bytes.
+    pub notsent_lowat: Option<i32>,
+}
+
+impl Listening {
+    /// # Errors
+    /// The port is taken, or this kernel has no such congestion control.
+    fn open(&self) -> Result<OwnedFd> {
+        let at = SocketAddr::from((Ipv4Addr::UNSPECIFIED, self.port));
+        let socket =
+            TcpListener::bind(at).map_err(|error| Error::os(format!("listen at {at}"), error))?;
+        if let Some(name) = &self.congestion {
+            tcp::set_congestion(&socket, name)
+                .map_err(|error| Error::os(format!("set TCP_CONGESTION to {name}"), error))?;
+        }
+        if let Some(bytes) = self.notsent_lowat {
+            tcp::set_option(&socket, libc::TCP_NOTSENT_LOWAT, bytes)
+                .map_err(|error| Error::os("set TCP_NOTSENT_LOWAT", error))?;
+        }
+        Ok(socket.into())
+    }
+}
+
+/// The whole life of the process that starts the copies which `job`, a file of JSON, lists: until
+/// all of them have ended. Whoever keeps it ends them with it.
+///
+/// # Errors
+/// The file cannot be read, a copy cannot be started, or all have ended.
+pub fn serve(job: &Path) -> Result<()> {
+    // SIGTERM ends the copies, and this process ends when they have.
+    let signals = HeldSignals::hold(&[SIGTERM])
+        .map_err(|error| Error::os("block signals", error))?;
+    let text = std::fs::read_to_string(job).map_err(|error| {
+        Error::failed("copies-unreadable", format!("cannot read the copies: {}", in_words(&error)))
+    })?;
+    let all: ServerCopies = serde_json::from_str(&text)
+        .map_err(|error| Error::failed("copies-unreadable", format!("the copies: {error}")))?;
+    let owner = spawn::pidfd(all.owner);
+    let children: Vec<Child> =
+        all.copies.iter().map(|copy| start(copy, &signals)).collect::<Result<_>>()?;
+    for mut child in children {
+        // Which of them is missing is seen by who asks it.
+        let _ = child.wait();
+    }
+    let owner_is_gone = match &owner {
+        Ok(owner) => {
+            let ended = spawn::wait_readable(&[owner.as_fd()], Some(Duration::ZERO));
+            matches!(ended.as_deref(), Ok([true]))
+        }
+        Err(_) => true,
+    };
+    if owner_is_gone {
+        let _ = std::fs::remove_dir_all(&all.folder); // nobody is left to be told
+    }
+    Err(Error::remote("program-ended", "every copy of the server has ended"))
+}
+
+fn start(copy: &ServerCopy, signals: &HeldSignals) -> Result<Child> {
+    let Some((program, arguments)) = copy.words.split_first() else {
+        return Err(Error::failed("copies-unreadable", "a copy names no program"));
+    };
+    let mut command = Command::new(program);
+    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null());
+    signals.release_in_child(&mut command);
+    if let Some(listening) = &copy.listener {
+        spawn::inherit(&mut command, listening.open()?, FIRST_FREE);
+        command.env("NGINX", format!("{FIRST_FREE};"));
+    }
+    command.spawn().map_err(|error| Error::os(format!("start {program}"), error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn accepted_sockets_have_the_options_of_their_listening_socket() {
+        let listening =
+            Listening { port: 0, congestion: Some("reno".to_owned()), notsent_lowat: Some(4096) };
+        let socket = TcpListener::from(listening.open().unwrap());
+        let _client = std::net::TcpStream::connect((
+            Ipv4Addr::LOCALHOST,
+            socket.local_addr().unwrap().port(),
+        ));
+        let (accepted, _) = socket.accept().unwrap();
+        assert_eq!(tcp::congestion(&accepted).unwrap(), "reno");
+        assert_eq!(tcp::option(&accepted, libc::TCP_NOTSENT_LOWAT).unwrap(), 4096);
+    }
+
+    #[test]
+    fn a_congestion_control_that_is_not_here_is_a_sentence() {
+        let none = Listening { port: 0, congestion: Some("none".to_owned()), notsent_lowat: None };
+        assert!(none.open().unwrap_err().message.contains("TCP_CONGESTION to none"));
+    }
+}

@@ -1,0 +1,159 @@
+//! `zc tune SERVER`: which lines of a server's configuration to change, tried one at a time on copies
+//! of it under the mix of requests of its own log.
+//!
+//! Data passes once: the configuration is read ([`reading`]), its lines become candidates
+//! (`zc_tune`), the log becomes a mix ([`mix`]), each candidate becomes a copy in a folder of zc's
+//! ([`copies`]), the copies are states of up to three runs ([`phases`]), and these are the answer.
+
+mod args;
+mod copies;
+mod folder;
+mod mix;
+mod phases;
+mod price;
+mod reading;
+mod stand_in;
+
+pub(super) use args::TuneArgs;
+
+use self::args::{NginxArgs, TuneServer};
+use self::copies::Copies;
+use self::folder::Folder;
+use self::mix::Mix;
+use self::phases::measure;
+use self::reading::Nginx;
+use super::format::WidthArgs;
+use super::{interrupt, render, replace, tell};
+use zc_analysis::tune::{Fate, Line, Outcome, Question};
+use zc_report::Layout;
+use zc_report::tune::{About, TuneReport, html, json, text};
+use zc_run::{Error, ErrorKind, Result};
+use zc_tune::{Candidate, Change, Offer, candidates, try_line};
+
+/// Tunes, and prints which lines to change. Returns the exit code.
+///
+/// # Errors
+/// - [`ErrorKind::Usage`]: an option is not valid, or a line that is to be tried.
+/// - [`ErrorKind::Input`]: the configuration or the log cannot be read.
+/// - [`ErrorKind::Output`]: there is no room for the files, or the page cannot be written.
+/// - [`ErrorKind::Remote`]: the present configuration does not answer as it should.
+/// - [`ErrorKind::NothingKept`]: no block counts.
+/// - [`ErrorKind::Interrupted`]: Ctrl-C; what was found by then has been printed.
+pub(super) fn run(args: &TuneArgs) -> Result<()> {
+    let TuneServer::Nginx(args) = &args.server;
+    args.out.as_deref().map_or(Ok(()), replace::check)?;
+    let stop = interrupt::flag()?;
+    let nginx = Nginx::find(args.conf.as_deref())?;
+    let config = nginx.read()?;
+    let site = config.site(args.server_name.as_deref())?;
+    let facts = nginx.facts(args.log.is_some());
+    let mut offers = candidates(&config, &site, &facts);
+    for line in &args.try_lines {
+        let own = try_line(line, &config, &site, &facts)?;
+        offers.retain(|offer| name(offer) != own.name);
+        offers.insert(0, Offer::Try(own));
+    }
+    if args.only_tried {
+        offers.truncate(args.try_lines.len());
+    }
+    let mix = Mix::read(args)?;
+
+    let folder = Folder::create()?;
+    let files = mix.files(&folder, args.root.as_deref())?;
+    let mut copies = Copies::new(&nginx, &config, &site, &folder)?;
+    copies.must_start()?;
+    let mut lines = Vec::new();
+    let mut tried: Vec<Option<Change>> = Vec::new();
+    for offer in offers {
+        let (line, change) = match offer {
+            Offer::Not { name, why } => (untried(name, why), None),
+            Offer::Try(candidate) => {
+                let fate = copies.fate(&candidate.change);
+                let change = (fate == Fate::Tried).then(|| candidate.change.clone());
+                (line(candidate, fate), change)
+            }
+        };
+        lines.push(line);
+        tried.push(change);
+    }
+
+    let measured = measure(args, &mut copies, &files.targets, &lines, &tried, &stop);
+    let said_of_copies = copies.said();
+    drop(folder);
+    let measured = measured?;
+    let question = Question {
+        lines: &lines,
+        busiest_requests_per_s: mix.busiest_requests_per_s,
+        asked_requests_per_s: args.rate,
+        cores: measured.screening.run.header.host.cpu.online,
+        price: args.money.as_ref(),
+    };
+    let mut said = site.said.clone();
+    said.extend(said_of_copies);
+    said.extend(mix.said(&files));
+    let about = About {
+        server: nginx.words(),
+        site: format!("{}: {}", site.name, site.why),
+        mix: mix.words(),
+        has_log: args.log.is_some(),
+        said,
+    };
+    let report = TuneReport::new(&measured.phases(), &question, about, |change| {
+        let changes: Vec<&Change> =
+            change.iter().filter_map(|at| tried.get(*at)?.as_ref()).collect();
+        config.diff(&site, &changes)
+    });
+    print(args, &report)?;
+    measured.ended.map_or_else(|| verdict(&report), Err)
+}
+
+fn name(offer: &Offer) -> &str {
+    match offer {
+        Offer::Try(candidate) => &candidate.name,
+        Offer::Not { name, .. } => name,
+    }
+}
+
+fn line(candidate: Candidate, fate: Fate) -> Line {
+    let sets = candidate.change.sets();
+    let Candidate { name, present, reason, reference, .. } = candidate;
+    Line { name, present, sets, reason, reference, fate }
+}
+
+fn untried(name: String, why: String) -> Line {
+    Line {
+        sets: name.clone(),
+        name,
+        present: String::new(),
+        reason: String::new(),
+        reference: String::new(),
+        fate: Fate::NotTried { why },
+    }
+}
+
+fn print(args: &NginxArgs, report: &TuneReport) -> Result<()> {
+    if let Some(out) = &args.out {
+        replace::or_stdout(Some(out), html(report).as_bytes())?;
+    }
+    let layout = || Layout::plain(render::columns(WidthArgs::default()).min(110));
+    tell::result(&if args.json { json(report) } else { text(report, layout()) })
+}
+
+/// # Errors
+/// There is no answer.
+fn verdict(report: &TuneReport) -> Result<()> {
+    match report.answer.outcome {
+        Outcome::Change | Outcome::NothingToChange => Ok(()),
+        Outcome::Withheld => {
+            let why = report.withheld_because.join("; ");
+            let message = format!("verdicts are withheld: {why}");
+            Err(Error::new(ErrorKind::Withheld, "verdicts-withheld", message)
+                .help("repeat it when the machine is quieter, or with a longer --budget"))
+        }
+        Outcome::NothingKept => {
+            let message = "no block counts, so nothing was compared";
+            Err(Error::new(ErrorKind::NothingKept, "nothing-kept", message)
+                .help("repeat it when the machine is quieter, or with a longer --budget"))
+        }
+    }
+}

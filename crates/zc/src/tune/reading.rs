@@ -1,0 +1,142 @@
+//! The nginx of this machine and its configuration, read as nginx reads it. Nothing of it is
+//! written, and the only program that is started is `nginx -V`.
+//!
+//! `nginx -T` prints the same, but opens the log, the pid file and the keys first, which only the
+//! server's own user may.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use super::super::read;
+use zc_run::{Error, Result, escape, in_words};
+use zc_tune::Facts;
+use zc_tune::nginx::{Config, Files, gather};
+
+/// The longest file that is read.
+const LARGEST_BYTES: u64 = 64 << 20;
+
+/// Where programs of an administrator are, which not every user has in the PATH.
+const MORE_FOLDERS: [&str; 3] = ["/usr/sbin", "/usr/local/sbin", "/usr/local/nginx/sbin"];
+
+/// Sysctls whose present values decide about candidates.
+const SYSCTLS: [&str; 2] = ["net.ipv4.tcp_congestion_control", "net.ipv4.tcp_notsent_lowat"];
+
+/// An nginx and its configuration.
+pub(super) struct Nginx {
+    /// The program.
+    pub(super) program: PathBuf,
+    /// What `nginx -V` prints.
+    pub(super) build: String,
+    conf: PathBuf,
+}
+
+impl Nginx {
+    /// Finds the program, and which configuration it has.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsupported`](zc_run::ErrorKind): there is no nginx, or it does not run.
+    pub(super) fn find(conf: Option<&Path>) -> Result<Self> {
+        let path = std::env::var_os("PATH").unwrap_or_else(|| OsString::from("/usr/bin:/bin"));
+        let folders = std::env::split_paths(&path).chain(MORE_FOLDERS.map(PathBuf::from));
+        let program = folders.map(|folder| folder.join("nginx")).find(|path| path.is_file());
+        let program = program.ok_or_else(|| {
+            Error::unsupported("program-missing", "there is no nginx in the PATH")
+                .help("install it where the configuration is measured: apt install nginx")
+        })?;
+        let build = version(&program)?;
+        let conf = match conf {
+            Some(conf) => std::path::absolute(conf).unwrap_or_else(|_| conf.to_owned()),
+            None => PathBuf::from(argument(&build, "--conf-path=").unwrap_or_else(|| {
+                let prefix = argument(&build, "--prefix=");
+                format!("{}/conf/nginx.conf", prefix.as_deref().unwrap_or("/usr/local/nginx"))
+            })),
+        };
+        Ok(Self { program, build, conf })
+    }
+
+    /// Reads the configuration with all that it includes.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Input`](zc_run::ErrorKind): a file cannot be read, or is none of nginx's.
+    pub(super) fn read(&self) -> Result<Config> {
+        let main = self.conf.to_string_lossy();
+        Config::parse(&gather(&main, &mut OfThisHost)?)
+    }
+
+    /// What candidates depend on.
+    pub(super) fn facts(&self, has_log: bool) -> Facts {
+        let sysctl = |name: &str| {
+            let path = format!("/proc/sys/{}", name.replace('.', "/"));
+            std::fs::read_to_string(path).ok().map(|value| value.trim().to_owned())
+        };
+        let controls = sysctl("net.ipv4.tcp_available_congestion_control").unwrap_or_default();
+        let sysctls: BTreeMap<String, String> = SYSCTLS
+            .iter()
+            .filter_map(|name| Some(((*name).to_owned(), sysctl(name)?)))
+            .collect();
+        Facts {
+            has_ktls: Path::new("/proc/net/tls_stat").exists(),
+            modules: self.build.clone(),
+            cpus_of_server: 1,
+            congestion_controls: controls.split_whitespace().map(str::to_owned).collect(),
+            sysctls,
+            is_root: rustix::process::geteuid().is_root(),
+            has_log,
+        }
+    }
+
+    /// The server in words.
+    pub(super) fn words(&self) -> String {
+        let version = self.build.lines().find_map(|line| line.strip_prefix("nginx version: "));
+        let version = escape(version.unwrap_or("nginx"), 60).replace('/', " ");
+        format!("{version}, {}", escape(&self.conf.to_string_lossy(), 300))
+    }
+}
+
+/// What `nginx -V` prints, which is on stderr.
+fn version(program: &Path) -> Result<String> {
+    let failed = |why: String| {
+        let message = format!("\"{} -V\" failed: {why}", escape(&program.to_string_lossy(), 200));
+        Error::unsupported("program-failed", message).help("is it an nginx that runs here?")
+    };
+    let output = Command::new(program)
+        .arg("-V")
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|error| failed(in_words(&error)))?;
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    match output.status.success() && text.contains("nginx") {
+        true => Ok(text),
+        false => Err(failed(escape(&text, 200))),
+    }
+}
+
+/// The value of an argument of configure.
+fn argument(build: &str, name: &str) -> Option<String> {
+    let value = build.split(name).nth(1)?.split([' ', '\'', '\n']).next()?;
+    (!value.is_empty()).then(|| value.to_owned())
+}
+
+/// The files of this machine.
+struct OfThisHost;
+
+impl Files for OfThisHost {
+    fn read(&mut self, path: &str) -> Result<String> {
+        let wrong = |why: &str| {
+            let message = format!("cannot read \"{}\": {why}", escape(path, 300));
+            Error::input("cannot-read-configuration", message)
+                .help("-c names the server's configuration; as root all of it can be read")
+        };
+        let too_long = || wrong("it is longer than 64 MiB");
+        let bytes = read::bytes(Path::new(path), LARGEST_BYTES, wrong)?.ok_or_else(too_long)?;
+        // Words of nginx are bytes; what is no UTF-8 is in comments and names of files.
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    fn names(&mut self, folder: &str) -> Vec<String> {
+        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        entries.filter_map(|entry| entry.file_name().into_string().ok()).collect()
+    }
+}
