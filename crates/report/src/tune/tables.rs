@@ -52,7 +52,7 @@ pub(super) fn compared(answer: &Answer, in_full: bool) -> Option<Part> {
         format!(", which costs {} us per request", with_half_width(figure.value, figure.half_width))
     });
     let once = lines.iter().any(|line| line.phase == Some(PhaseName::Screening));
-    let once = if once { "; seen once: in the screening alone" } else { "" };
+    let once = if once { " (seen once: in the screening alone)" } else { "" };
     let caption = format!("Each line against the present state{cost}{latency}{once}:");
     Some(Part::Table { caption, keys: 1, grid })
 }
