@@ -2,8 +2,8 @@
 """Asks a Prometheus every query of the dashboard, with its variables filled in: check-queries.py [URL].
 
 A query that Prometheus refuses, or that finds nothing, is an error. Some find nothing where they should: a run without zero-copy
-paths has no zc_copied_ratio, one whose paths all ran no zc_unavailable, and only runs of zc
-run server have zc_request_*.
+paths has no zc_copied_ratio, one whose paths all ran no zc_unavailable, only runs of zc
+run server have zc_request_*, and only zc soak --openmetrics writes zc_service_* and zc_meter_*.
 """
 
 import json

@@ -1,5 +1,6 @@
 //! The handle of a load: starts its thread, tells it what to do, reads its counts, ends it.
 
+use std::fmt::Write as _;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
@@ -103,12 +104,32 @@ impl Load {
     /// [`ErrorKind::Remote`](zc_run::ErrorKind): a response is another one; which request, what is
     /// expected and what came. Or those of [`fetch`](Self::fetch).
     pub fn check(&self, origin: usize) -> Result<()> {
+        let mut differences = self.differences(origin)?.into_iter();
+        let Some((_, mut first)) = differences.next() else { return Ok(()) };
+        match differences.len() {
+            0 => {}
+            1 => first.message.push_str("; another request is not either"),
+            others => {
+                // Writing to a String cannot fail.
+                let _ = write!(first.message, "; {others} others are not either");
+            }
+        }
+        Err(first)
+    }
+
+    /// Same as [`check`](Self::check), but returns all differences: the request, by its index among
+    /// those of the origin, and the error.
+    ///
+    /// # Errors
+    /// Those of [`fetch`](Self::fetch).
+    pub fn differences(&self, origin: usize) -> Result<Vec<(usize, Error)>> {
         let targets = self.targets.get(origin).ok_or_else(no_such_origin)?;
+        let mut differences = Vec::new();
         for (index, target) in targets.each().iter().enumerate() {
             let fetched = self.fetch_target(origin, index)?;
-            check(target, fetched)?;
+            differences.extend(check(target, fetched).err().map(|error| (index, error)));
         }
-        Ok(())
+        Ok(differences)
     }
 
     /// From `begin_ns` (CLOCK_MONOTONIC) on, requests go to `origin`, until [`pause`](Self::pause).

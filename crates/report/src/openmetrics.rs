@@ -1,6 +1,7 @@
-//! The writer of all expositions (runs, fleets, trends), in what OpenMetrics text 1.0 and the
-//! Prometheus text format 0.0.4 have in common: gauges only, as the older format knows no info and
-//! no state set. `# UNIT` and `# EOF`, which it does not know either, are comments to it.
+//! The writer of all expositions (runs, fleets, trends, services), in what OpenMetrics text 1.0 and
+//! the Prometheus text format 0.0.4 have in common: gauges, and totals without a type, as the older
+//! format knows no info and no state set, and each calls the family of a counter differently.
+//! `# UNIT` and `# EOF`, which it does not know either, are comments to it.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -31,6 +32,12 @@ impl Exposition {
         if !unit.is_empty() {
             let _ = writeln!(self.text, "# UNIT {name} {unit}");
         }
+        let _ = writeln!(self.text, "# HELP {name} {help}");
+    }
+
+    /// Begins a family of totals, which grow while the program that writes them runs. Without a type
+    /// it is `unknown` in the one format and `untyped` in the other.
+    pub(crate) fn total(&mut self, name: &str, help: &str) {
         let _ = writeln!(self.text, "# HELP {name} {help}");
     }
 

@@ -38,6 +38,7 @@ mod run;
 mod server;
 mod slot_line;
 mod soak;
+mod soak_meter;
 mod soak_service;
 mod softirqs;
 mod state_reading;
@@ -98,6 +99,7 @@ pub use soak::{
     ProcessTimes, SoakCommand, SoakEdge, SoakStart, SoakVerify, SoakWindow, SoakerPace, SoakerRank,
     Taken, UnsoakedControl, VerifyVisit,
 };
+pub use soak_meter::MeterPeriod;
 pub use soak_service::{ServiceTarget, ServiceWindow, SoakService, Span, TcpSpan};
 pub use softirqs::SoftirqCounts;
 pub use state_reading::{StatePlace, StateReading, StateValue};

@@ -83,9 +83,10 @@ impl Asker {
     pub fn check(&self, origin: usize) -> Result<()> {
         match self {
             Self::Here(load) => load.check(origin),
-            Self::Generator(_) | Self::Nfs(_) | Self::There(_) => {
-                Err(Error::failed("not-here", "only zc's own load on this machine can ask for a mix"))
-            }
+            Self::Generator(_) | Self::Nfs(_) | Self::There(_) => Err(Error::failed(
+                "not-here",
+                "only zc's own load on this machine can ask for a mix",
+            )),
         }
     }
 

@@ -80,8 +80,8 @@ impl Listening {
 /// The file cannot be read, a copy cannot be started, or all have ended.
 pub fn serve(job: &Path) -> Result<()> {
     // SIGTERM ends the copies, and this process ends when they have.
-    let signals = HeldSignals::hold(&[SIGTERM])
-        .map_err(|error| Error::os("block signals", error))?;
+    let signals =
+        HeldSignals::hold(&[SIGTERM]).map_err(|error| Error::os("block signals", error))?;
     let text = std::fs::read_to_string(job).map_err(|error| {
         Error::failed("copies-unreadable", format!("cannot read the copies: {}", in_words(&error)))
     })?;

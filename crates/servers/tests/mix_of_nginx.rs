@@ -1,6 +1,7 @@
 //! A real server answers the requests of a mix as they are expected to be answered, and one whose
 //! configuration changes what is sent is found by the check.
 
+use std::collections::BTreeSet;
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -124,18 +125,23 @@ fn nginx_answers_all_kinds_as_expected_from_files_of_zc_and_of_a_site() {
 fn a_line_that_changes_what_is_sent_is_found() {
     let folder = tempfile::tempdir().unwrap();
     let made = write_mix(&mix(), folder.path(), "/zc-tune/", 3).unwrap();
-    for (lines, says) in [
-        ("max_ranges 0;", "(Range: "),
-        ("if_modified_since off;", "(If-Modified-Since: "),
-        ("return 200 x;", "status 200 with a body of 1 bytes"),
-        ("return 404;", "status 404"),
+    let all = &AskedKind::ALL[..];
+    for (lines, says, others) in [
+        ("max_ranges 0;", "(Range: ", &[AskedKind::Range][..]),
+        ("if_modified_since off;", "(If-Modified-Since: ", &[AskedKind::NotModified]),
+        ("return 200 x;", "status 200 with a body of 1 bytes", all),
+        ("return 404;", "status 404", all),
     ] {
         let Some(nginx) = Nginx::start(folder.path(), lines) else {
             eprintln!("skipped: no nginx here");
             return;
         };
-        let error = nginx.check(&made.targets).unwrap_err();
+        let load = nginx.load(made.targets.clone());
+        let error = load.check(0).unwrap_err();
         assert_eq!(error.id, "unexpected-response", "{lines}");
         assert!(error.message.contains(says), "{lines} {error}");
+        let differences = load.differences(0).unwrap();
+        let kinds: BTreeSet<_> = differences.iter().map(|(at, _)| made.kinds[*at]).collect();
+        assert!(kinds.into_iter().eq(others.iter().copied()), "{lines}");
     }
 }

@@ -20,6 +20,28 @@ pub enum Who {
     Cgroup(String),
     /// The processes of a unit of systemd.
     Service(String),
+    /// The processes of a container of Docker or Podman, or of a pod of Kubernetes.
+    Container(String),
+}
+
+impl Who {
+    /// Looks for its processes.
+    ///
+    /// # Errors
+    /// There is no such service, or zc belongs to it.
+    pub(super) fn open(&self) -> Result<Target> {
+        match self {
+            Self::Pid(pid) => Target::of_pid(*pid),
+            Self::Cgroup(path) => Target::of_cgroup(path),
+            Self::Service(name) => Target::of_service(name),
+            Self::Container(name) => Target::of_container(name),
+        }
+    }
+
+    /// Whether it may be started again under the same name: a process id then is another's.
+    pub(super) fn comes_back(&self) -> bool {
+        !matches!(self, Self::Pid(_))
+    }
 }
 
 /// Options of [`service`].
@@ -52,11 +74,7 @@ pub struct ObservedService {
 /// # Errors
 /// There is no such service, or nothing could be observed.
 pub fn service(options: &ServiceOptions, stop: &Stop) -> Result<ObservedService> {
-    let target = match &options.who {
-        Who::Pid(pid) => Target::of_pid(*pid)?,
-        Who::Cgroup(path) => Target::of_cgroup(path)?,
-        Who::Service(name) => Target::of_service(name)?,
-    };
+    let target = options.who.open()?;
     // Before the soakers: what is wrong is told at once.
     options.status.as_ref().map(StatusUrl::read).transpose()?;
     let first = target.read()?;

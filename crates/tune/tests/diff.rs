@@ -133,7 +133,8 @@ fn parameters_of_listen_are_set_on_all_addresses_of_the_site() {
         &[listen("reuseport", true), listen("backlog=4096", true)],
         &PLAIN.replace("default_server;", "default_server reuseport backlog=4096;"),
     );
-    let other = "events {}\nhttp {\n  server { listen 81; listen 80 backlog=9 reuseport; return 404; }\n  \
+    let other = "events {}\nhttp {\n  server { listen 81; listen 80 backlog=9 reuseport; return \
+     404; }\n  \
                  server { listen 80 default_server; root /srv; }\n}\n";
     // Options of a socket may stand in one place only, and they stand at the other server.
     becomes(
@@ -153,7 +154,8 @@ fn lines_without_a_newline_carriage_returns_and_one_line_blocks_stay_as_they_are
     becomes(
         "events {}\r\nhttp {\r\n  sendfile on;\r\n  server {\r\n    listen 80;\r\n  }\r\n}\r\n",
         &[directive("sendfile off"), directive("tcp_nopush on")],
-        "events {}\r\nhttp {\r\n  sendfile off;\r\n  server {\r\n    tcp_nopush on;\r\n    listen 80;\r\n  }\r\n}\r\n",
+        "events {}\r\nhttp {\r\n  sendfile off;\r\n  server {\r\n    tcp_nopush on;\r\n    listen \
+         80;\r\n  }\r\n}\r\n",
     );
 }
 
@@ -162,7 +164,8 @@ fn changes_far_apart_are_hunks_of_their_own() {
     let filler =
         |name: &str| (0..40).map(|index| format!("    # {name} {index}\n")).collect::<String>();
     let text = format!(
-        "events {{}}\nhttp {{\n{}    sendfile on;\n{}    server {{\n        listen 80;\n    }}\n{}    gzip on;\n}}\n",
+        "events {{}}\nhttp {{\n{}    sendfile on;\n{}    server {{\n        listen 80;\n    \
+         }}\n{}    gzip on;\n}}\n",
         filler("a"),
         filler("b"),
         filler("c")
@@ -183,7 +186,8 @@ fn changes_far_apart_are_hunks_of_their_own() {
 #[test]
 fn lists_grow_and_what_is_said_again_is_replaced() {
     let text = "events {}\nhttp {\n    server {\n        listen 443 ssl;\n        \
-                ssl_conf_command Options -KTLS;\n        ssl_conf_command MinProtocol TLSv1.2;\n    }\n}\n";
+                ssl_conf_command Options -KTLS;\n        \
+                ssl_conf_command MinProtocol TLSv1.2;\n    }\n}\n";
     becomes(
         text,
         &[

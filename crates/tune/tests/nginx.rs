@@ -232,8 +232,10 @@ http {
     proxy_temp_path /var/lib/live; limit_req_zone $remote_addr zone=per:1m rate=1r/s;
     map $uri $is_image { default 0; ~*\\.(png|jpg)$ 1; }
     geo $inside { default 0; 10.0.0.0/8 1; }
-    upstream app { least_conn; server app1.invalid:8080 weight=2; server unix:/run/app.sock backup; }
-    limit_req zone=per;
+    upstream app {
+        least_conn; server app1.invalid:8080 weight=2; server unix:/run/app.sock backup;
+    }
+    limit_req zone=per; resolver dns.invalid valid=5s;
     server { listen 81 reuseport; return 444; }
     server {
         listen 80 default_server backlog=4096 so_keepalive=on; listen [::]:80 ipv6only=on;
@@ -243,7 +245,8 @@ http {
         if ($is_image) { return 403; }
         location / { try_files $uri $uri/ @app; tcp_nopush on; limit_except GET { deny all; } }
         location @app { proxy_pass http://app; proxy_cache live; }
-        location ~ \"^/api/v\\d{1,2}/\" { proxy_pass https://app3.invalid:8443; proxy_ssl_certificate no.pem; proxy_ssl_certificate_key no.key; }
+        location ~ \"^/api/v\\d{1,2}/\" { proxy_pass https://app3.invalid:8443; \
+         proxy_ssl_certificate no.pem; proxy_ssl_certificate_key no.key; }
         location /php { fastcgi_pass unix:/run/php.sock; }
         location /grpc { grpc_pass grpc://app4.invalid:50051; }
         location /moved { proxy_pass $to$uri; }
@@ -315,9 +318,13 @@ fn a_site_with_tls_has_its_certificate_or_another() {
     fs::set_permissions(&key, fs::Permissions::from_mode(0o644)).unwrap();
     let text = |folder: &str| {
         format!(
-            "events {{}}\nhttp {{\n  ssl_session_cache shared:a:1m;\n  server {{ listen 80; return 301 https://$host$request_uri; }}\n  \
-             server {{\n    listen 443 ssl http2; listen 80;\n    ssl_certificate {folder}cert.pem;\n    ssl_certificate_key {folder}key.pem;\n    \
-             ssl_stapling on; ssl_session_ticket_key {folder}ticket.key; ssl_verify_client optional;\n    ssl_client_certificate {folder}cert.pem;\n    ssl_conf_command Options PrioritizeChaCha;\n    root /srv;\n  }}\n}}\n"
+            "events {{}}\nhttp {{\n  ssl_session_cache shared:a:1m;\n  server {{ listen 80; \
+             return 301 https://$host$request_uri; }}\n  \
+             server {{\n    listen 443 ssl http2; listen 80;\n    \
+             ssl_certificate {folder}cert.pem;\n    ssl_certificate_key {folder}key.pem;\n    \
+             ssl_stapling on; ssl_session_ticket_key {folder}ticket.key;\n    \
+             ssl_verify_client optional; ssl_client_certificate {folder}cert.pem;\n    \
+             ssl_conf_command Options PrioritizeChaCha;\n    root /srv;\n  }}\n}}\n"
         )
     };
     fs::write(format!("{}/ticket.key", folder.path()), [7; 80]).unwrap();
@@ -344,7 +351,8 @@ fn includes_globs_and_modules_are_found_from_another_folder() {
     let files = [
         (
             "/e/nginx.conf",
-            "include modules/*.conf;\nevents {}\nhttp {\n  include mime.types;\n  include sites/*;\n}\n",
+            "include modules/*.conf;\nevents {}\nhttp {\n  include mime.types;\n  include \
+             sites/*;\n}\n",
         ),
         ("/e/modules/a.conf", "pcre_jit on;\n"),
         ("/e/mime.types", "types { text/html html; }\n"),
@@ -368,7 +376,8 @@ fn ten_thousand_server_blocks_are_one_in_the_copy() {
     let mut text = "events {}\nhttp {\n".to_owned();
     for index in 0..10_000 {
         text += &format!(
-            "  upstream app{index} {{ server app{index}.invalid; }}\n  server {{\n    listen 80; server_name s{index}.example;\n    \
+            "  upstream app{index} {{ server app{index}.invalid; }}\n  server {{\n    listen 80; \
+             server_name s{index}.example;\n    \
              include snippet;\n    location /api {{ proxy_pass http://app{index}; }}\n  }}\n"
         );
     }

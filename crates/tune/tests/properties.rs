@@ -112,12 +112,14 @@ fn site() -> impl Strategy<Value = String> {
         "load_module a;",
     ]);
     let lines = || prop::collection::vec(line.clone(), 0..8).prop_map(|lines| lines.join(" "));
-    (lines(), lines(), lines(), lines(), lines(), lines()).prop_map(|(main, events, http, one, two, location)| {
-        format!(
-            "{main}\nevents {{ {events} }}\nhttp {{\n{http}\nserver {{ {one} }}\n{http}server {{\n{two}\nlocation / \
-             {{ {location} }} }}\n}}\n"
-        )
-    })
+    (lines(), lines(), lines(), lines(), lines(), lines()).prop_map(
+        |(main, events, http, one, two, location)| {
+            format!(
+                "{main}\nevents {{ {events} }}\nhttp {{\n{http}\nserver {{ {one} }}\n{http}server \
+                 {{\n{two}\nlocation / {{ {location} }} }}\n}}\n"
+            )
+        },
+    )
 }
 
 /// Balanced configurations.
@@ -139,7 +141,8 @@ fn configuration() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn no_text_makes_it_panic(text in prop_oneof![text(), ".*", "(# configuration file /[ab]:\n|include [ab*];|\n|a;|b \\{)*"]) {
+    fn no_text_makes_it_panic(text in prop_oneof![text(), ".*", "(# configuration file \
+     /[ab]:\n|include [ab*];|\n|a;|b \\{)*"]) {
         let _ = Config::parse(&text);
         let _ = Config::parse(&dump(&text));
     }
@@ -162,19 +165,25 @@ proptest! {
         };
         let others = [
             Shadow { root: Some("/r".into()), own_location: true, ..Shadow::default() },
-            Shadow { certificate: Some(("/c".into(), "/k".into())), as_root: true, ..Shadow::default() },
+            Shadow {
+                certificate: Some(("/c".into(), "/k".into())),
+                as_root: true,
+                ..Shadow::default()
+            },
         ];
         for shadow in others {
             let copy = config.copy(&site, &shadow, &changes);
             let again = Config::parse(&dump(&copy.text)).unwrap();
-            let servers = again.main.iter().filter(|line| line.name == "http").flat_map(Directive::children);
-            let servers: Vec<_> = servers.filter(|line| line.name == "server" && line.block.is_some()).collect();
+            let http = again.main.iter().filter(|line| line.name == "http");
+            let is_server = |line: &&Directive| line.name == "server" && line.block.is_some();
+            let servers: Vec<_> = http.flat_map(Directive::children).filter(is_server).collect();
             prop_assert_eq!(servers.len(), 1, "{}", copy.text);
             let listens = servers[0].children().iter().filter(|line| line.name == "listen");
             prop_assert_eq!(listens.count(), 1, "{}", copy.text);
         }
         let diff = config.diff(&site, &changes);
-        prop_assert!(diff.starts_with("--- /etc/nginx/nginx.conf\n+++ /etc/nginx/nginx.conf\n@@ -"), "{}", diff);
+        prop_assert!(diff.starts_with("--- /etc/nginx/nginx.conf\n+++ /etc/nginx/nginx.conf\n@@ \
+         -"), "{}", diff);
     }
 
     #[test]

@@ -82,7 +82,8 @@ fn lua_is_kept_as_it_is() {
 
 #[test]
 fn a_file_that_was_made_from_a_dump_has_markers_as_comments() {
-    let inner = "# configuration file /old/a:\nevents {}\n# configuration file /old/b:\nhttp { include c;\n\
+    let inner = "# configuration file /old/a:\nevents {}\n# configuration file /old/b:\nhttp { \
+     include c;\n\
                  # configuration file /old/d:\nserver { listen 80; }\n}\nx;\n";
     let config = Config::parse(&dump(&[("/e/nginx.conf", inner), ("/e/c", "y;\n")])).unwrap();
     assert_eq!(names(&config.main), ["events", "http", "x"]);
@@ -126,7 +127,8 @@ fn the_default_server_that_answers_with_files_is_the_site() {
 #[test]
 fn a_site_tells_what_is_not_asked() {
     let (site, _) = site_of(
-        "limit_rate 1m;\nserver { listen 80; listen 443 ssl http2; server_name a.b; auth_basic off;\n\
+        "limit_rate 1m;\nserver { listen 80; listen 443 ssl http2; server_name a.b; auth_basic \
+         off;\n\
          location /api { proxy_pass http://a; }\nlocation ~ \\.php$ { fastcgi_pass a; }\n\
          location / { deny all; location /x/ { proxy_pass http://a; } } }",
         Some("A.B"),
@@ -137,9 +139,11 @@ fn a_site_tells_what_is_not_asked() {
         site.said,
         [
             "the site has http and https: https is tried",
-            "answered by proxy_pass, so not asked: location \"/api\" (line 5 of /e/nginx.conf), \"/x/\" (line 7 of \
+            "answered by proxy_pass, so not asked: location \"/api\" (line 5 of \
+             /e/nginx.conf), \"/x/\" (line 7 of \
          /e/nginx.conf)",
-            "answered by fastcgi_pass, so not asked: location \"~ \\.php$\" (line 6 of /e/nginx.conf)",
+            "answered by fastcgi_pass, so not asked: location \"~ \\.php$\" (line 6 of \
+             /e/nginx.conf)",
             "\"limit_rate 1m\" (/e/nginx.conf, line 3) may answer or delay requests for files",
             "\"deny all\" (/e/nginx.conf, line 7) may answer or delay requests for files",
         ]
@@ -164,7 +168,8 @@ fn a_name_that_no_server_has_is_told_with_those_there_are() {
 #[test]
 fn the_innermost_directive_is_in_effect() {
     let (site, config) = site_of(
-        "sendfile on; gzip on; aio on;\nserver { listen 80; gzip off; aio off; location / { aio threads; } \
+        "sendfile on; gzip on; aio on;\nserver { listen 80; gzip off; aio off; location / { aio \
+         threads; } \
          location /a { sendfile off; } }",
         None,
     );

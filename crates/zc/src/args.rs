@@ -106,6 +106,10 @@ pub(super) enum Command {
     /// CPU seconds that the whole machine spent on it, compared with getrusage and /proc/stat. The
     /// command has its own streams, signals and exit code (125: zc failed, 126: it cannot be run,
     /// 127: it does not exist), and the result goes to stderr.
+    ///
+    /// Of a service that runs, what it costs: for a while (--for), or until Ctrl-C as metrics
+    /// (--openmetrics), with soakers that are awake in 2.4 % of the time and less than a hundredth
+    /// of a CPU for zc itself.
     Soak(SoakArgs),
     /// Send requests to an HTTP server, by schedule or unpaced
     ///

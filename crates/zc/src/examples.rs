@@ -75,6 +75,11 @@ const CALIBRATE: &[Example] = &[
 const SOAK: &[Example] = &[
     ("zc soak", "the load of this machine by subtraction, one line per second"),
     ("zc soak -- tar cf /dev/null /usr", "what a command costs the whole machine"),
+    ("zc soak --service nginx --for 30s", "what a running service costs, interrupts included"),
+    (
+        "zc soak --container web --log access.log --openmetrics web.prom",
+        "CPU per request of a container, as metrics, until Ctrl-C",
+    ),
     ("zc soak --verify", "check the soakers with known loads"),
 ];
 
@@ -85,6 +90,17 @@ const HTTP: &[Example] = &[
         "2000 requests a second, whatever the server does",
     ),
     ("zc http https://127.0.0.1:8443/ --close --insecure", "a connection and a handshake each"),
+];
+
+const TUNE: &[Example] = &[
+    (
+        "zc tune nginx --log /var/log/nginx/access.log",
+        "this machine's nginx under its own log's requests, in 10 minutes",
+    ),
+    (
+        "zc tune nginx -c nginx.conf --try 'sendfile_max_chunk 512k' -o tune.html",
+        "another configuration, with a line of yours, also as a page",
+    ),
 ];
 
 const ADVISE: &[Example] = &[
@@ -143,6 +159,7 @@ pub(super) fn for_command(command: &str) -> &'static [Example] {
         "zc soak" => SOAK,
         "zc http" => HTTP,
         "zc advise" => ADVISE,
+        "zc tune nginx" => TUNE,
         "zc fleet" => FLEET,
         "zc trend" => TREND,
         "zc export" => EXPORT,

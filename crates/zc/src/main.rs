@@ -66,6 +66,7 @@ mod server_args;
 mod show;
 mod soak;
 mod soak_command;
+mod soak_meter;
 mod soak_service;
 mod tell;
 mod trend;

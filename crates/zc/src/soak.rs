@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::soak_command::{self, OfCommandArgs, line, stood_still};
 use super::soak_service::{self, OfServiceArgs};
-use super::{interrupt, tell};
+use super::{interrupt, soak_meter, tell};
 use zc_analysis::soak::{load, paces, taken_share, verified};
 use zc_report::soak as report;
 use zc_run::{Error, Result, SoakStart, SoakerKind, in_words, units};
@@ -22,8 +22,10 @@ const S: u64 = 1000 * MS;
 /// Arguments of `zc soak`.
 #[derive(Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("bounded").args(["command", "verify"]))]
-#[command(group = clap::ArgGroup::new("running").args(["service", "cgroup", "pid"]))]
-#[command(group = clap::ArgGroup::new("costing").args(["command", "service", "cgroup", "pid"]))]
+#[command(group = clap::ArgGroup::new("running").args(["service", "container", "cgroup", "pid"]))]
+#[command(group = clap::ArgGroup::new("lasting").args(["for_", "openmetrics"]))]
+#[command(group = clap::ArgGroup::new("costing")
+    .args(["command", "service", "container", "cgroup", "pid"]))]
 pub(super) struct SoakArgs {
     /// A command and its arguments, after `--`: what it costs the whole machine
     #[arg(last = true, value_name = "COMMAND", value_hint = ValueHint::CommandWithArguments)]
@@ -35,7 +37,7 @@ pub(super) struct SoakArgs {
     verify: bool,
     /// Length of a window of live load, or of a service
     #[arg(long, value_name = "DURATION", default_value = "1s", allow_hyphen_values = true,
-          conflicts_with_all = ["command", "verify"])]
+          conflicts_with_all = ["command", "verify", "openmetrics"])]
     period: String,
     /// Stop after this many lines of live load [default: at Ctrl-C]
     #[arg(
@@ -84,6 +86,10 @@ pub(super) fn run(args: &SoakArgs) -> Result<u8> {
     if !args.command.is_empty() {
         let shared = soak_command::Shared { budget: args.budget.as_deref(), json: args.json };
         return soak_command::run(&args.command, &args.of_command, shared, soaked);
+    }
+    if let (Some(who), Some(file)) = (args.of_service.who()?, &args.of_service.openmetrics) {
+        let (status, stop) = (args.of_command.status_url()?, interrupt::flag()?);
+        return soak_meter::run(who, &args.of_service, file, status, soaked, &stop).map(|()| 0);
     }
     if let Some(who) = args.of_service.who()? {
         let shared = soak_service::Shared {

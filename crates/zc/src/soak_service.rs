@@ -1,4 +1,9 @@
-//! `zc soak --service NAME`, `--cgroup PATH` and `--pid N`: what a service costs that runs already.
+//! `zc soak --service NAME`, `--container NAME`, `--cgroup PATH` and `--pid N`: what a service costs
+//! that runs already.
+
+use std::path::PathBuf;
+
+use clap::ValueHint;
 
 use serde_json::json;
 
@@ -19,13 +24,17 @@ const LONGEST_NS: u64 = 7 * 24 * 3600 * S;
 #[derive(Debug, clap::Args)]
 pub(super) struct OfServiceArgs {
     /// A unit of systemd that runs: what it costs while its load comes from elsewhere
-    #[arg(long, value_name = "NAME", requires = "for_")]
+    #[arg(long, value_name = "NAME", requires = "lasting")]
     service: Option<String>,
+    /// The same of a container of Docker or Podman, by name or id, or of a pod of Kubernetes, by
+    /// its name or uid
+    #[arg(long, value_name = "NAME", requires = "lasting")]
+    container: Option<String>,
     /// The same of the processes of a cgroup, by its folder or by its path in the hierarchy
-    #[arg(long, value_name = "PATH", requires = "for_")]
+    #[arg(long, value_name = "PATH", requires = "lasting")]
     cgroup: Option<String>,
     /// The same of a process and its descendants
-    #[arg(long, value_name = "N", allow_hyphen_values = true, requires = "for_")]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, requires = "lasting")]
     pid: Option<String>,
     /// For how long, in windows of --period
     #[arg(
@@ -36,6 +45,35 @@ pub(super) struct OfServiceArgs {
         requires = "running"
     )]
     length: Option<String>,
+    /// Meter it until Ctrl-C with little work of its own, and write what it costs to this file, as
+    /// metrics for node_exporter's textfile collector
+    #[arg(
+        long,
+        value_name = "FILE",
+        value_hint = ValueHint::FilePath,
+        requires = "running",
+        conflicts_with_all = ["json", "per"],
+    )]
+    pub(super) openmetrics: Option<PathBuf>,
+    /// Time after which the file is written anew
+    #[arg(
+        long,
+        value_name = "DURATION",
+        default_value = "60s",
+        allow_hyphen_values = true,
+        requires = "openmetrics",
+        conflicts_with = "for_"
+    )]
+    pub(super) every: String,
+    /// Access log whose lines count the requests: of them nothing else is looked at
+    #[arg(
+        long,
+        value_name = "FILE",
+        value_hint = ValueHint::FilePath,
+        requires = "openmetrics",
+        conflicts_with_all = ["for_", "status_url"],
+    )]
+    pub(super) log: Option<PathBuf>,
 }
 
 /// Options of `zc soak` that a service shares with what else it does.
@@ -54,15 +92,13 @@ impl OfServiceArgs {
     /// # Errors
     /// `--pid` is no number.
     pub(super) fn who(&self) -> Result<Option<Who>> {
-        Ok(match (&self.service, &self.cgroup, &self.pid) {
-            (Some(name), _, _) => Some(Who::Service(name.clone())),
-            (_, Some(path), _) => Some(Who::Cgroup(path.clone())),
-            (_, _, Some(pid)) => {
-                let pid = units::count("pid", pid, 1..=i32::MAX as u64)?;
-                Some(Who::Pid(i32::try_from(pid).unwrap_or(i32::MAX)))
-            }
-            _ => None,
-        })
+        if let Some(pid) = &self.pid {
+            let pid = units::count("pid", pid, 1..=i32::MAX as u64)?;
+            return Ok(Some(Who::Pid(i32::try_from(pid).unwrap_or(i32::MAX))));
+        }
+        let service = self.service.clone().map(Who::Service);
+        let container = self.container.clone().map(Who::Container);
+        Ok(service.or(container).or_else(|| self.cgroup.clone().map(Who::Cgroup)))
     }
 }
 

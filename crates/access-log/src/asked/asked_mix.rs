@@ -109,6 +109,16 @@ impl AskedMix {
         self.requests.iter().filter(|asked| asked.kind == kind).count()
     }
 
+    /// The mix without a kind, which the server answers otherwise; `None` if nothing is left. Its
+    /// requests are then left out.
+    #[must_use]
+    pub fn without(&self, kind: AskedKind) -> Option<Self> {
+        let mut rest = self.clone();
+        rest.requests.retain(|asked| asked.kind != kind);
+        rest.left_out.others += std::mem::take(&mut rest.of[kind as usize]);
+        (!rest.requests.is_empty()).then_some(rest)
+    }
+
     /// Bytes of all bodies of a cycle.
     pub fn body_bytes(&self) -> u64 {
         let has_body = |asked: &&Asked| matches!(asked.kind, AskedKind::Get | AskedKind::Range);
@@ -129,7 +139,8 @@ pub struct LeftOut {
     pub server_errors: u64,
     /// GET with 200 or 206 whose length is not logged, and ranges of no byte.
     pub unmeasured: u64,
-    /// Everything else: no status, or another one.
+    /// Everything else: no status, or another one; and a kind that is [left
+    /// out](AskedMix::without) later.
     pub others: u64,
 }
 

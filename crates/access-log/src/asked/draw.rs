@@ -267,6 +267,12 @@ mod tests {
         let all = AskedKind::ALL.into_iter().zip(bytes).map(|(kind, bytes)| Asked { kind, bytes });
         assert_eq!(requests, all.collect::<Vec<_>>());
         assert_eq!(mix.body_bytes(), 15);
+
+        let fewer = mix.without(AskedKind::Range).unwrap();
+        assert_eq!((fewer.requests.len(), fewer.body_bytes(), fewer.of), (3, 10, [1, 1, 1, 0]));
+        assert_eq!((fewer.left_out.others, fewer.share_left_out()), (3, 12.0 / 15.0));
+        let none = AskedKind::ALL.into_iter().try_fold(mix, |mix, kind| mix.without(kind));
+        assert_eq!(none, None);
     }
 
     #[test]

@@ -10,16 +10,20 @@ mod command;
 mod execution;
 mod interrupts;
 mod load;
+mod meter;
 mod model;
 mod others;
 mod own;
 mod per;
 mod service;
+#[cfg(test)]
+mod service_fixture;
 mod verify;
 mod window;
 
 pub use command::command_cost;
 pub use load::{idle_rates, load, not_quiet, paces, taken_share};
+pub use meter::MeterTotals;
 pub use model::{
     Accounts, Against, CommandCost, CostBy, IntervalOver, Load, NamedTime, PerCost, PlusMinus,
     TakenShare, Verified, VerifyRow,

@@ -320,11 +320,12 @@ fn others(windows: &[ServiceWindow]) -> Others<'_> {
     others
 }
 
-/// TCP of all windows together. `None` where that of one is not known.
+/// TCP of all windows together in which it was read. `None` where it was in none.
 fn tcp(windows: &[ServiceWindow]) -> Option<TcpSpan> {
     let mut all = TcpSpan::default();
-    for window in windows {
-        let tcp = window.tcp.as_ref()?;
+    let mut known = windows.iter().filter_map(|window| window.tcp.as_ref()).peekable();
+    known.peek()?;
+    for tcp in known {
         all.elapsed_ns += tcp.elapsed_ns;
         all.own_segments += tcp.own_segments;
         all.open_segments += tcp.open_segments;
@@ -402,89 +403,9 @@ fn costs_per_unit(seen: &SoakService, costs: &[f64]) -> Vec<ServicePer> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::service_fixture::{S, near, seen};
     use super::*;
-    use zc_run::{
-        CpuTicks, ProcessKind, ProcessTime, ServiceTarget, SoakEdge, SoakReading, SoakStart,
-        SoakWindow, SoakerKind, SoakerPace, SoakerRank, StatReading,
-    };
-
-    const S: u64 = 1_000_000_000;
-
-    /// Windows of 1 s on two CPUs whose soakers do 1 unit in 2000 ns: the service's processes use
-    /// 0.3 CPUs, another one 0.1, and interrupts 0.08 on the soakers' time.
-    fn seen() -> SoakService {
-        let window = |index: u64| {
-            // Some noise that averages out.
-            let noise = if index.is_multiple_of(2) { 2_000_000 } else { 0 };
-            let own_ns = 299_000_000 + noise;
-            let soaker_ns = 2 * S - own_ns - 100_000_000;
-            let units = (soaker_ns - 80_000_000) / 2000;
-            // On each CPU two thirds of the units are undisturbed, but for one that shows nothing.
-            let edge = |at_ns, units: u64, soaker_ns: u64| SoakEdge {
-                soak: SoakReading {
-                    at_ns,
-                    units: vec![units / 2, units - units / 2],
-                    stamp_ns: vec![at_ns; 2],
-                    cpu_ns: vec![soaker_ns / 2, soaker_ns - soaker_ns / 2],
-                    ..SoakReading::default()
-                },
-                undisturbed: [units / 3, if index == 3 { 0 } else { units / 3 }]
-                    .map(|units| SoakerPace { units, cpu_ns: units * 2000 })
-                    .to_vec(),
-                soaker_cpu_ns: None,
-                stat: StatReading {
-                    at_ns,
-                    cpus: vec![CpuTicks::default(); 2],
-                    ..Default::default()
-                },
-            };
-            ServiceWindow {
-                window: SoakWindow { opened: edge(0, 0, 0), closed: edge(S, units, soaker_ns) },
-                clocks: Span { elapsed_ns: S, count: own_ns },
-                cgroup: None,
-                processes: 3,
-                others_elapsed_ns: S,
-                others: vec![ProcessTime {
-                    kind: ProcessKind::Other,
-                    name: "wrk".to_owned(),
-                    window_ns: 100_000_000,
-                    idle_ns: 0,
-                }],
-                zc: Span { elapsed_ns: S, count: 0 },
-                tcp: Some(TcpSpan {
-                    elapsed_ns: S,
-                    own_segments: 500,
-                    open_segments: 990,
-                    all_segments: 1000,
-                    datagrams: 0,
-                    own_bytes: 1_000_000,
-                }),
-                interfaces: Some(Span { elapsed_ns: S, count: 2_000_000 }),
-                requests: Some(Span { elapsed_ns: S, count: 1000 + noise / 100_000 }),
-            }
-        };
-        SoakService {
-            target: ServiceTarget::Pid { pid: 7, name: "nginx".to_owned() },
-            start: SoakStart {
-                cpus: vec![0, 1],
-                soaker: SoakerKind::Alu,
-                rank: SoakerRank::Autogroup,
-                idle: Vec::new(),
-                pace: vec![SoakerPace::default(); 2],
-                taken: None,
-                emulated: false,
-                cpu_quota: None,
-                irq_time_accounting: None,
-                thread_clock_step_ns: None,
-            },
-            windows: (0..10).map(window).collect(),
-            no_sockets: None,
-        }
-    }
-
-    fn near(value: f64, expected: f64) -> bool {
-        (value - expected).abs() < 1e-6
-    }
+    use zc_run::SoakerPace;
 
     #[test]
     fn processes_and_a_share_of_interrupts_are_the_service_s() {

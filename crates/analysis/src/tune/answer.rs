@@ -39,7 +39,7 @@ pub fn answer(phases: &Phases<'_>, question: &Question<'_>) -> Answer {
         (0..lines.len()).map(|at| verdict::verdict(phases, at, &lines[at])).collect();
     let winners = verdict::of_verdicts(phases, lines, &verdicts);
     let measured = phases.together.filter(|_| winners.len() > 1).and_then(together_state);
-    let together = measured.map(|(phase, state)| together(phase, &state, &winners));
+    let together = measured.map(|(phase, state)| together(phases, phase, &state, &winners));
     let change = match &together {
         // The best one by itself is confirmed, and what the others add to it is not.
         Some(together) if !together.saves && !only_latency(&verdicts, &winners) => {
@@ -99,12 +99,17 @@ fn together_state(phase: Phase<'_>) -> Option<(Phase<'_>, State<'_>)> {
     Some((phase, phase.compared().next()?))
 }
 
-fn together(phase: Phase<'_>, state: &State<'_>, winners: &[usize]) -> Together {
+fn together(
+    phases: &Phases<'_>,
+    phase: Phase<'_>,
+    state: &State<'_>,
+    winners: &[usize],
+) -> Together {
     Together {
         lines: winners.to_vec(),
         ratio: state.cell.ratio.both,
         saves: matches!(phase.comparison(state), Some(Comparison::Cheaper { .. })),
-        p99_rises: verdict::risen_p99(phase, state),
+        p99_rises: verdict::risen_p99(phases, phase, state),
         latency: state.latency(),
         present_latency: phase.present_latency(),
         errors: phase.errors(&state.cell.label),

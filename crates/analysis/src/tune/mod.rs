@@ -11,10 +11,8 @@
 //! Without a confirming run (interrupted, or no budget for it) the verdicts of the screening stand:
 //! they are corrected for the number of all its lines.
 //!
-//! Latencies have no interval: requests of a window wait for one another, so they are no
-//! independent sample. Their scatter is taken from the present state, which every run has twice. A
-//! p99 has risen or fallen only where it lies beyond both, and a fall counts as a gain only if both
-//! the screening and the confirming run have it.
+//! Latencies have no interval, and chance is told from the states that do nothing
+//! ([`latency`]). A saving whose p99 rises is told and not advised.
 
 mod answer;
 mod latency;

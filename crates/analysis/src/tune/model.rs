@@ -106,7 +106,7 @@ pub enum LineVerdict {
     Change {
         /// Share of the present cost that it saves; `None` where it saves none.
         saves: Option<f64>,
-        /// Share by which p99 falls, where it does so in both runs.
+        /// Share by which p99 falls, where it does so by more than chance.
         p99_falls: Option<f64>,
     },
     /// It saves CPU, and p99 rises.
@@ -180,7 +180,7 @@ pub struct Together {
     /// Whether they were shown to save CPU together.
     pub saves: bool,
     /// Share by which p99 is above the present one, where it is by more than a tenth and by more
-    /// than the present one is above itself.
+    /// than chance.
     pub p99_rises: Option<f64>,
     /// p50 and p99.
     pub latency: Option<Latency>,

@@ -71,6 +71,17 @@ impl<'a> Phase<'a> {
         Some(Latency { again_p99_ns: again.map(|it| it.p99_ns), ..self.present()?.latency()? })
     }
 
+    /// p99 of all states that differ in nothing, or by a line: all but the positive control.
+    pub(super) fn p99_ns(self) -> impl Iterator<Item = u64> {
+        let cells = self.estimates.cells.iter().filter(|cell| !cell.positive_control);
+        cells.filter_map(move |cell| Some(self.state(&cell.label)?.latency()?.p99_ns))
+    }
+
+    /// The latency of a state, and that of the present one.
+    pub(super) fn latencies(self, state: &State<'_>) -> Option<(Latency, Latency)> {
+        Some((state.latency()?, self.present_latency()?))
+    }
+
     /// What was found out about a state, if verdicts stand: corrected for the number of states.
     /// `None` where the server was slower than the rate, and its cost not that of the same load.
     pub(super) fn comparison(self, state: &State<'_>) -> Option<Comparison> {

@@ -4,7 +4,7 @@
 //! generous to lines of which the screening could not tell, and holds back those that could not
 //! matter.
 
-use super::latency::fallen;
+use super::latency::seems_fallen;
 use super::line::{Fate, Line};
 use super::phase::{Phase, State};
 
@@ -20,7 +20,6 @@ const ESTIMATE: f64 = 0.99;
 /// The indices of the lines that go on, the cheapest first and then those that only change p99: at
 /// most [`MOST_PROMISING`], and of lines that set the same only the better one.
 pub fn promising(screening: Phase<'_>, lines: &[Line]) -> Vec<usize> {
-    let present = screening.present_latency();
     let mut cheaper: Vec<(f64, usize)> = Vec::new();
     let mut faster: Vec<(f64, usize)> = Vec::new();
     for (index, state) in screening.lines() {
@@ -28,7 +27,7 @@ pub fn promising(screening: Phase<'_>, lines: &[Line]) -> Vec<usize> {
         if !is_tried || state.cell.perturbation.saturated {
             continue;
         }
-        let falls = state.latency().zip(present).and_then(|(own, present)| fallen(&own, &present));
+        let falls = screening.latencies(&state).and_then(|run| seems_fallen(&run));
         if let Some(ratio) = cheaper_ratio(&state) {
             cheaper.push((ratio, index));
         } else if let Some(falls) = falls {

@@ -55,9 +55,9 @@ fn each_line_has_its_verdict_and_the_winners_are_measured_together() {
     assert_eq!(together.p99_rises, None);
     let saving = answer.saving.as_ref().unwrap();
     assert_eq!(saving.phase, PhaseName::Together);
-    // A request costs 100 us.
+    // A request costs 50 us.
     let us = saving.us_per_request.value;
-    assert!((us / 37.0 - 1.0).abs() < 0.2, "{us}");
+    assert!((us / 18.5 - 1.0).abs() < 0.2, "{us}");
     let worth = saving.worth.busiest.unwrap();
     assert!((worth.cores.value - us * 2000.0 / 1e6).abs() < 1e-12 && worth.matters);
     assert!((saving.matters_from_requests_per_s.unwrap() - 1e4 / us).abs() < 1e-9);

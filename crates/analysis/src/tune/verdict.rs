@@ -1,6 +1,6 @@
 //! The verdict about each line.
 
-use super::latency::{fallen, risen};
+use super::latency::{Pair, Scatter, seems_fallen};
 use super::line::{Fate, Line};
 use super::model::{Errors, LineVerdict, PhaseName};
 use super::phase::{Phase, Phases, State};
@@ -82,13 +82,16 @@ pub(super) fn verdict(phases: &Phases<'_>, index: usize, line: &Line) -> LineVer
         Comparison::Cheaper { .. } if is_only_screened => {
             not_shown("other lines saved more and had the time for a second measurement")
         }
-        Comparison::Cheaper { by } => match risen_p99(phase, &state) {
-            Some(p99_rises) => LineVerdict::CostsLatency { saves: by, p99_rises },
-            None => {
-                let p99_falls = fallen_p99(phase, &state);
-                LineVerdict::Change { saves: Some(by), p99_falls }
+        Comparison::Cheaper { by } => {
+            let (scatter, latencies) = (Scatter::of(phases), latencies(phases, index));
+            match scatter.risen(&latencies) {
+                Some(p99_rises) => LineVerdict::CostsLatency { saves: by, p99_rises },
+                None => {
+                    let p99_falls = scatter.fallen(&latencies);
+                    LineVerdict::Change { saves: Some(by), p99_falls }
+                }
             }
-        },
+        }
         Comparison::Dearer { by } => LineVerdict::Worse { adds: by },
         Comparison::Same { .. } | Comparison::Undecided => {
             match faster(phases, index).filter(|_| !may_cost(&state)) {
@@ -102,20 +105,25 @@ pub(super) fn verdict(phases: &Phases<'_>, index: usize, line: &Line) -> LineVer
     }
 }
 
-/// The share by which p99 falls, where both the screening and the confirming run have it.
+/// The share by which p99 falls. The screening may have chosen the line for that, so that the
+/// confirming run alone is the test.
 fn faster(phases: &Phases<'_>, index: usize) -> Option<f64> {
     let confirming = phases.confirming?;
-    fallen_p99(phases.screening, &phases.screening.line(index)?)?;
-    fallen_p99(confirming, &confirming.line(index)?)
+    let screened = phases.screening.latencies(&phases.screening.line(index)?)?;
+    seems_fallen(&screened)?;
+    let confirmed = confirming.latencies(&confirming.line(index)?)?;
+    Scatter::of(phases).fallen(&[confirmed])
 }
 
-/// The share by which p99 rises.
-pub(super) fn risen_p99(phase: Phase<'_>, state: &State<'_>) -> Option<f64> {
-    risen(&state.latency()?, &phase.present_latency()?)
+/// The latencies of a line in all runs that have it by itself.
+fn latencies(phases: &Phases<'_>, index: usize) -> Vec<Pair> {
+    let runs = [Some(phases.screening), phases.confirming].into_iter().flatten();
+    runs.filter_map(|phase| phase.latencies(&phase.line(index)?)).collect()
 }
 
-fn fallen_p99(phase: Phase<'_>, state: &State<'_>) -> Option<f64> {
-    fallen(&state.latency()?, &phase.present_latency()?)
+/// The share by which p99 of a state of one run is above that of the present one.
+pub(super) fn risen_p99(phases: &Phases<'_>, phase: Phase<'_>, state: &State<'_>) -> Option<f64> {
+    Scatter::of(phases).risen(&[phase.latencies(state)?])
 }
 
 /// Whether the CPU per request may be above the present one by more than a gain in latency is worth.

@@ -212,6 +212,31 @@ fn content_that_a_length_does_not_show_is_found_by_the_check() {
 }
 
 #[test]
+fn all_requests_that_are_answered_otherwise_are_told_and_counted() {
+    // A server that knows neither ranges nor conditions.
+    let server = server(|request| {
+        (!request.starts_with("HEAD ")).then(|| message("200 OK", BYTES, &file()))
+    });
+    let check = |targets: &[Target]| {
+        let load = start(options(&server, targets)).unwrap();
+        let at = load.differences(0).unwrap().into_iter().map(|(at, _)| at).collect::<Vec<_>>();
+        (at, load.check(0).err().map(|error| error.message))
+    };
+    assert_eq!(check(&[get(), head()]), (vec![], None));
+    let other = Target { expected: expected(200, 1, b"x"), ..get() };
+    let (one, _) = check(&[part(), get()]);
+    assert_eq!(one, [0]);
+    let (two, says) = check(&[get(), part(), head(), conditional()]);
+    assert_eq!(two, [1, 3]);
+    let says = says.unwrap();
+    assert!(says.contains("\"/file\" (Range: "), "{says}");
+    assert!(says.ends_with("came; another request is not either"), "{says}");
+    let (three, says) = check(&[part(), conditional(), other]);
+    assert_eq!(three, [0, 1, 2]);
+    assert!(says.unwrap().ends_with("came; 2 others are not either"));
+}
+
+#[test]
 fn content_that_is_encoded_is_a_fault_of_its_own() {
     let server = server(|_| Some(message("200 OK\r\nContent-Encoding: gzip", BYTES, &file())));
     let error = start(options(&server, &[get()])).unwrap().check(0).unwrap_err();

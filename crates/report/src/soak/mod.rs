@@ -2,6 +2,7 @@
 
 mod command;
 mod figures;
+mod meter;
 mod rows;
 mod service;
 
@@ -12,6 +13,7 @@ use figures::{cpus, figure, plus_minus};
 use crate::text::{left, right};
 
 pub use command::command;
+pub use meter::{MeterFigures, meter};
 pub use service::{ServiceDocument, service, service_schema};
 use zc_analysis::soak::{Load, PlusMinus, TakenShare, Verified, VerifyRow};
 use zc_run::{BurnShape, SoakStart, SoakVerify, SoakerKind, SoakerRank, escape};

@@ -113,7 +113,8 @@ fn times(figure: PlusMinus, share: f64) -> PlusMinus {
     }
 }
 
-fn name(target: &ServiceTarget) -> String {
+/// Name of a service, for people.
+pub(super) fn name(target: &ServiceTarget) -> String {
     match target {
         ServiceTarget::Pid { pid, name } => format!("{} ({pid})", escape(name, 20)),
         ServiceTarget::Cgroup { name, .. } => escape(name, 200),
@@ -137,14 +138,14 @@ fn counted(seen: &SoakService, cost: &ServiceCost, places: usize) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use zc_analysis::soak::{
         NamedCpus, OtherAccounts, PlusMinus, ServiceInterrupts, ServicePer, ServiceProcesses,
     };
     use zc_run::{SoakStart, SoakerKind};
 
-    fn seen(target: ServiceTarget) -> SoakService {
+    pub(in crate::soak) fn seen(target: ServiceTarget) -> SoakService {
         SoakService {
             target,
             start: SoakStart {
@@ -164,7 +165,7 @@ mod tests {
         }
     }
 
-    fn cost() -> ServiceCost {
+    pub(in crate::soak) fn cost() -> ServiceCost {
         let plus_minus = |value, half| PlusMinus { value, half_width: Some(half) };
         ServiceCost {
             windows: 30,

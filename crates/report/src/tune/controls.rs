@@ -46,7 +46,7 @@ pub(super) fn controls(phases: &Phases<'_>, answer: &Answer) -> Vec<PhaseControl
 }
 
 /// The word for a run.
-pub(super) fn phase_name(phase: PhaseName) -> &'static str {
+fn phase_name(phase: PhaseName) -> &'static str {
     match phase {
         PhaseName::Screening => "screening",
         PhaseName::Confirming => "confirming",

@@ -122,10 +122,11 @@ fn costs(page: &mut Page, answer: &Answer) {
 
 /// p50 and p99 by line.
 fn latencies(page: &mut Page, answer: &Answer) {
-    let quantiles: [(&str, fn(&Latency) -> u64); 2] =
+    type Quantile = (&'static str, fn(&Latency) -> u64);
+    let quantiles: [Quantile; 2] =
         [("p50", |latency| latency.p50_ns), ("p99", |latency| latency.p99_ns)];
     let lanes = |latency: &Latency, name: &str, hollow: bool| -> Vec<Lane> {
-        let lane = |(series, (what, of)): (usize, &(&str, fn(&Latency) -> u64))| {
+        let lane = |(series, (what, of)): (usize, &Quantile)| {
             let ns = of(latency);
             Lane {
                 series,

@@ -269,6 +269,6 @@ pub(super) fn present_latency(answer: &Answer) -> Option<String> {
     let latency = answer.present_latency?;
     let again = latency
         .again_p99_ns
-        .map_or_else(String::new, |again| format!("; measured a second time {}", ms(again)));
+        .map_or_else(String::new, |again| format!(" and, measured again, {} ms", ms(again)));
     Some(format!("p99 now {} ms{again}", ms(latency.p99_ns)))
 }

@@ -1,6 +1,5 @@
 //! The lines that were compared as a table, and the others with their reasons.
 
-use super::controls::phase_name;
 use super::lines::{ms, name, ratio_text};
 use super::sentences::present_latency;
 use crate::digits::with_half_width;
@@ -27,11 +26,11 @@ pub(super) fn compared(answer: &Answer, in_full: bool) -> Option<Part> {
     let mut columns = vec![
         Column::left("line", ""),
         Column::left("verdict", ""),
-        Column::right("CPU, us", "per request"),
-        Column::right("by the", "present"),
+        Column::right("CPU by the", "present"),
+        Column::right("saves, us", "per request"),
         Column::right("p50", "ms"),
         Column::right("p99", "ms"),
-        Column::left("from", ""),
+        Column::left("seen", ""),
     ];
     if has_errors {
         columns.push(Column::right("trials", "failed"));
@@ -49,7 +48,12 @@ pub(super) fn compared(answer: &Answer, in_full: bool) -> Option<Part> {
         }
     }
     let latency = present_latency(answer).map_or_else(String::new, |text| format!("; {text}"));
-    let caption = format!("Each line against the present state{latency}:");
+    let cost = answer.present_us_per_request.map_or_else(String::new, |figure| {
+        format!(", which costs {} us per request", with_half_width(figure.value, figure.half_width))
+    });
+    let once = lines.iter().any(|line| line.phase == Some(PhaseName::Screening));
+    let once = if once { " (seen once: in the screening alone)" } else { "" };
+    let caption = format!("Each line against the present state{cost}{latency}{once}:");
     Some(Part::Table { caption, keys: 1, grid })
 }
 
@@ -58,7 +62,7 @@ fn present(answer: &Answer, width: usize) -> Vec<String> {
     let mut row = vec![
         "as it is".to_owned(),
         String::new(),
-        figure(answer.present_us_per_request),
+        String::new(),
         String::new(),
         latency.map_or_else(String::new, |it| ms(it.p50_ns)),
         latency.map_or_else(String::new, |it| ms(it.p99_ns)),
@@ -74,11 +78,11 @@ fn row(line: &LineAnswer, has_errors: bool, in_full: bool) -> Vec<String> {
     let mut row = vec![
         name(line),
         word(&line.verdict).to_owned(),
-        figure(line.us_per_request),
         line.ratio.as_ref().map_or_else(String::new, ratio_text),
+        figure(line.saved_us_per_request),
         latency(|latency| latency.p50_ns),
         latency(|latency| latency.p99_ns),
-        line.phase.map_or_else(String::new, |phase| phase_name(phase).to_owned()),
+        line.phase.map_or_else(String::new, |phase| seen(phase).to_owned()),
     ];
     if has_errors {
         row.push(line.errors.as_ref().map_or_else(|| "0".to_owned(), |it| it.trials.to_string()));
@@ -87,6 +91,14 @@ fn row(line: &LineAnswer, has_errors: bool, in_full: bool) -> Vec<String> {
         row.push(escape(&line.present, 120));
     }
     row
+}
+
+/// How often a line was measured by itself, by the run that its figures are from.
+fn seen(phase: PhaseName) -> &'static str {
+    match phase {
+        PhaseName::Screening => "once",
+        PhaseName::Confirming | PhaseName::Together => "twice",
+    }
 }
 
 fn figure(figure: Option<Figure>) -> String {

@@ -7,7 +7,7 @@ use super::kernel::KernelMeters;
 use super::ksoftirqd::Ksoftirqd;
 use zc_run::{
     Error, ErrorKind, INSTEAD_OF_EMULATED, INSTEAD_OF_THROTTLED, Result, SoakEdge, SoakReading,
-    SoakStart, SoakWindow, SoakerKind, Taken, WHY_EMULATED, why_throttled,
+    SoakStart, SoakWindow, SoakerKind, StatReading, Taken, WHY_EMULATED, why_throttled,
 };
 
 /// Refuses to measure loads with so many soakers on an emulated machine, and where the kernel
@@ -74,6 +74,14 @@ impl LoadMeter {
         let undisturbed = self.soakers.undisturbed();
         let soak = SoakReading { ksoftirqd_ns, ..self.soakers.read() };
         SoakEdge { soak, undisturbed, ..SoakEdge::default() }
+    }
+
+    /// /proc/stat alone, for time in which the soakers sleep.
+    ///
+    /// # Errors
+    /// It cannot be read, or a CPU has gone offline.
+    pub fn stat(&mut self) -> Result<StatReading> {
+        self.meters.read_stat()
     }
 
     /// The soakers, for pausing and resuming them.

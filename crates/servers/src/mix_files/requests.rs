@@ -1,6 +1,6 @@
 //! The requests of a mix for files that are there, with what each of them is to be answered with.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::served_file::ServedFile;
 use super::sizes::nearest;
@@ -13,6 +13,8 @@ use zc_run::{Error, Result};
 pub struct MixFiles {
     /// The requests, in the order of the mix.
     pub targets: Targets,
+    /// Kinds of the different requests, in the order of [`Targets::each`].
+    pub kinds: Vec<AskedKind>,
     /// Files that are asked for.
     pub files: usize,
     /// Bytes of these files.
@@ -32,6 +34,7 @@ impl MixFiles {
         let lengths: Vec<u64> = files.iter().map(|file| file.bytes).collect();
         let (mut targets, mut known) = (Vec::new(), BTreeMap::new());
         let (mut used, mut body_bytes) = (BTreeSet::new(), 0);
+        let mut kinds = HashMap::new();
         for asked in &mix.requests {
             let (at, target) = match known.get(asked) {
                 Some(made) => made,
@@ -42,10 +45,12 @@ impl MixFiles {
             };
             used.insert(*at);
             body_bytes += target.expected.map_or(0, |expected| expected.body_bytes);
+            kinds.entry(target.clone()).or_insert(asked.kind);
             targets.push(target.clone());
         }
         let targets = Targets::in_turn(targets).ok_or_else(no_file)?;
         Ok(Self {
+            kinds: targets.each().iter().filter_map(|target| kinds.get(target)).copied().collect(),
             targets,
             files: used.len(),
             file_bytes: used.into_iter().map(|at| lengths[at]).sum(),

@@ -204,6 +204,14 @@ mod tests {
         assert_eq!((made.body_bytes, made.mix_body_bytes), (10_700, 10_700));
 
         let [get, head, unmodified, range, empty] = made.targets.each() else { panic!() };
+        let in_order = [
+            AskedKind::Get,
+            AskedKind::Head,
+            AskedKind::NotModified,
+            AskedKind::Range,
+            AskedKind::Get,
+        ];
+        assert_eq!(made.kinds, in_order);
         let crc32 = Some(crc32fast::hash(&content));
         assert_eq!(
             (&*get.path, get.method, &get.headers[..]),

@@ -84,11 +84,13 @@ impl Config {
         };
         let main = copying.main(main);
         let Copying { mut said, reads, forwarded, .. } = copying;
-        if forwarded > 0 {
-            let plural = if forwarded == 1 { "" } else { "s" };
-            said.push(format!(
-                "{forwarded} line{plural} of upstreams go to nowhere and answer 502"
-            ));
+        match forwarded {
+            0 => {}
+            1 => said.push("1 line that forwards leads nowhere: it would answer 502".to_owned()),
+            _ => {
+                let what = "lines that forward lead nowhere: they would answer 502";
+                said.push(format!("{forwarded} {what}"));
+            }
         }
         said.extend(outside(&main, shadow));
         Copy { text: render(&main), said, reads }
@@ -262,6 +264,7 @@ impl Copying<'_> {
                 return None;
             }
         }
+        upstream::without_names(&mut directive);
         if upstream::pass_to_nowhere(&mut directive, &self.shadow.nowhere()) {
             self.forwarded += 1;
         }

@@ -19,7 +19,9 @@ impl Config {
     /// Changes as a unified diff of the files they are in, for `patch -p0 -d /`; sysctls follow as
     /// a comment. Empty if nothing changes.
     ///
-    /// GNU patch takes absolute paths only in `/`, hence `-d /`.
+    /// GNU patch takes absolute paths only in `/`, hence `-d /`, and changes what a link leads to
+    /// only with `--follow-symlinks`: `sites-enabled` is full of them. Who can resolve them sets
+    /// [`File::path`] before.
     pub fn diff(&self, site: &Site, changes: &[&Change]) -> String {
         let mut edits = change::of_directives(self, site, changes);
         edits.extend(change::of_listens(self, site, changes));

@@ -44,7 +44,8 @@ pub(super) fn listen(
             if args.iter().any(|arg| listen::name(arg) == left_out) {
                 let position = listen.position();
                 said.push(format!(
-                    "\"{left_out}\" of its listen ({position}) is left out: zc's load does not use it"
+                    "\"{left_out}\" of its listen ({position}) is left out: zc's load does not \
+                     use it"
                 ));
             }
         }

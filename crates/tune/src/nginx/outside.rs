@@ -5,6 +5,16 @@ use zc_run::escape;
 use super::shadow::Shadow;
 use super::tree::Directive;
 
+/// Code of the site that runs when nginx starts, whatever is asked.
+const RUN_AT_START: [&str; 6] = [
+    "exit_worker_by_lua",
+    "init_by_lua",
+    "init_worker_by_lua",
+    "js_periodic",
+    "perl_modules",
+    "perl_require",
+];
+
 /// Sentences about what stays and looks like a file or a socket of the live server.
 pub(super) fn outside(main: &[Directive], shadow: &Shadow) -> Vec<String> {
     let is_live = |arg: &String| {
@@ -17,6 +27,11 @@ pub(super) fn outside(main: &[Directive], shadow: &Shadow) -> Vec<String> {
     let mut open: Vec<&Directive> = main.iter().rev().collect();
     while let Some(directive) = open.pop() {
         open.extend(directive.children().iter().rev());
+        if RUN_AT_START.iter().any(|begin| directive.name.starts_with(begin)) {
+            let name = escape(&directive.name, 60);
+            out.push(format!("\"{name}\" ({}) runs in the copy, too", directive.position()));
+            continue;
+        }
         let is_path = matches!(
             directive.name.as_str(),
             "allow" | "deny" | "set_real_ip_from" | "root" | "alias"

@@ -50,7 +50,8 @@ fn relative(name: &str, args: &[String]) -> Option<(usize, bool)> {
     }
 }
 
-/// Makes the path of a directive absolute, if it has one. Returns it if nginx opens it at its start.
+/// Makes the path of a directive absolute, if it has one. Returns it if nginx opens it when it
+/// starts.
 pub(super) fn make_absolute(
     directive: &mut Directive,
     config: &Config,

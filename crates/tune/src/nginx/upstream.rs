@@ -24,6 +24,31 @@ pub(super) fn pass_to_nowhere(directive: &mut Directive, nowhere: &str) -> bool 
     true
 }
 
+/// Whether nginx would ask a name server for a host, with or without a port.
+fn is_name(host: &str) -> bool {
+    let is_address = host.starts_with('[')
+        || host.starts_with("unix:")
+        || host.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b':' | b'/'))
+        || host.matches(':').count() > 1;
+    !is_address
+}
+
+/// Puts an address in place of names that nginx looks up when it starts, which fails where the copy
+/// runs.
+pub(super) fn without_names(directive: &mut Directive) {
+    if !matches!(directive.name.as_str(), "resolver" | "set_real_ip_from") {
+        return;
+    }
+    let address = |arg: &String| match !arg.contains('=') && is_name(arg) {
+        true => "127.0.0.1".to_owned(),
+        false => arg.clone(),
+    };
+    let args: Vec<String> = directive.args.iter().map(address).collect();
+    if args != directive.args {
+        directive.set_args(args);
+    }
+}
+
 /// Words in arguments: what may be the name of an upstream.
 fn words(directives: &[Directive]) -> HashSet<String> {
     let mut out = HashSet::new();

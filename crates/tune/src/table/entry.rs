@@ -36,8 +36,6 @@ pub(super) enum Need {
     Buffers,
     /// The site speaks TLS. Without it the entry is not mentioned.
     Tls,
-    /// The kernel encrypts: kTLS.
-    Ktls,
     /// nginx was built with this.
     Built(&'static str),
 }
@@ -57,7 +55,6 @@ impl Need {
             Self::Buffers if context.sends_by_sendfile() => {
                 because("files are sent by sendfile(), past these buffers")
             }
-            Self::Ktls if !context.facts.has_ktls => because("this kernel has no kTLS"),
             Self::Built(option) if !context.facts.modules.contains(option) => {
                 Some(Some(format!("this nginx was built without {option}")))
             }

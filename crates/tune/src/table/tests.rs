@@ -39,11 +39,11 @@ fn site(listen: &str, own: &str) -> String {
 }
 
 fn tried(offers: &[Offer]) -> Vec<&Candidate> {
-    let of = |offer| match offer {
-        &Offer::Try(ref candidate) => Some(candidate),
+    let each = offers.iter().filter_map(|offer| match offer {
+        Offer::Try(candidate) => Some(candidate),
         Offer::Not { .. } => None,
-    };
-    offers.iter().filter_map(of).collect()
+    });
+    each.collect()
 }
 
 fn names(offers: &[Offer]) -> Vec<&str> {

@@ -128,8 +128,11 @@ impl<'a> Copies<'a> {
     /// [`ErrorKind::Input`](zc_run::ErrorKind): nginx refuses the copy.
     pub(super) fn must_start(&self) -> Result<()> {
         self.check(&[]).map_err(|words| {
-            Error::input("copy-refused", format!("nginx refuses a copy of the configuration: {words}"))
-                .help("nginx -t tells whether it takes the configuration itself")
+            Error::input(
+                "copy-refused",
+                format!("nginx refuses a copy of the configuration: {words}"),
+            )
+            .help("nginx -t tells whether it takes the configuration itself")
         })
     }
 
@@ -138,7 +141,11 @@ impl<'a> Copies<'a> {
         let port = free_port().map_err(|error| in_words(&error))?;
         let place = self.write("checked", port, changes).map_err(|error| error.message)?;
         let mut command = Command::new(&self.nginx.program);
-        command.args(["-t", "-q", "-e", "stderr", "-p"]).arg(&place).arg("-c").arg(place.join(CONF));
+        command
+            .args(["-t", "-q", "-e", "stderr", "-p"])
+            .arg(&place)
+            .arg("-c")
+            .arg(place.join(CONF));
         let output = command.stdin(Stdio::null()).output();
         let output = output.map_err(|error| in_words(&error))?;
         match output.status.success() {
@@ -214,8 +221,11 @@ fn listening(port: u16, changes: &[&Change]) -> Option<Listening> {
     };
     let congestion = of(CONGESTION_CONTROL);
     let notsent_lowat = of(NOTSENT_LOWAT).and_then(|value| value.parse().ok());
-    (congestion.is_some() || notsent_lowat.is_some())
-        .then_some(Listening { port, congestion, notsent_lowat })
+    (congestion.is_some() || notsent_lowat.is_some()).then_some(Listening {
+        port,
+        congestion,
+        notsent_lowat,
+    })
 }
 
 /// The name that a copy is asked by: the site's, where it is one.

@@ -76,7 +76,7 @@ impl Mix {
         let requests = mix.requests.len();
         let source = match log {
             Some(log) => format!("as the log \"{log}\" has them"),
-            None => "as the web's files usually are (give a --log for your own)".to_owned(),
+            None => format!("{} (--log takes those of your own)", AskedMix::usual_in_words()),
         };
         let kinds = AskedKind::ALL.into_iter().filter(|kind| mix.count_of(*kind) > 0);
         let kinds: Vec<String> =
@@ -163,10 +163,8 @@ fn drawn(input: LogInput, format: Option<Format>, options: AskedOptions) -> Resu
             .filter(|(_, requests)| *requests > 0)
             .map(|(what, requests)| format!("{requests} {what}"))
             .collect();
-        let message = format!(
-            "no request of the log \"{name}\" can be sent once more: {}",
-            of.join(", ")
-        );
+        let message =
+            format!("no request of the log \"{name}\" can be sent once more: {}", of.join(", "));
         Error::input("log-without-requests", message)
     })?;
     let busiest = counts.minutes.most_requests.all.requests as f64 / 60.0;

@@ -7,16 +7,16 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use super::args::NginxArgs;
-use super::copies::{CopyOf, Copies, Started};
+use super::copies::{Copies, CopyOf, Started};
 use crate::interim::Planned;
 use crate::progress::Watcher;
 use crate::{run_out, tell};
 use zc_analysis::tune::{
-    Line, PRESENT, Phase, Phases, TOGETHER, promising, state_name, winners,
+    Fate, Line, PRESENT, Phase, Phases, TOGETHER, promising, state_name, winners,
 };
 use zc_analysis::{Estimates, estimate};
 use zc_kernel::stop::Stop;
-use zc_load::{Reuse, Targets, Trust};
+use zc_load::{Reuse, Target, Targets, Trust};
 use zc_measure::session::{self, BlockOptions, Kind, Outcome, ServerOptions, StateOption, TARGET};
 use zc_run::{Error, ErrorKind, Result, Run};
 use zc_tune::Change;
@@ -66,9 +66,9 @@ pub(super) fn measure(
     tried: &[Option<Change>],
     stop: &Stop,
 ) -> Result<Measured> {
-    let run = Runs {
+    let mut run = Runs {
         args,
-        targets,
+        targets: targets.clone(),
         stop,
         stem: jiff::Zoned::now().strftime("zc-tune-%Y-%m-%dT%H-%M-%S").to_string(),
         began: Instant::now(),
@@ -78,21 +78,29 @@ pub(super) fn measure(
         let name = state_name(*index, &lines.get(*index)?.name);
         Some(CopyOf { name, changes: vec![change] })
     };
-    let all = with_present((0..lines.len()).collect::<Vec<_>>().iter().filter_map(of_line).collect());
+    let all =
+        with_present((0..lines.len()).collect::<Vec<_>>().iter().filter_map(of_line).collect());
     if all.len() < 2 {
-        let message = "there is no line to try: every candidate is in effect, or cannot be tried";
+        let refused = lines.iter().filter_map(|line| match &line.fate {
+            Fate::Refused { words } => Some(format!("; {}: {words}", line.name)),
+            _ => None,
+        });
+        let message = format!(
+            "there is no line to try: every candidate is in effect, or cannot be tried{}",
+            refused.collect::<String>()
+        );
         return Err(Error::usage("nothing-to-try", message).help("--try 'LINE' adds one"));
     }
-    let screen = |copies: &Copies<'_>| run.make("screening", copies, &all, SCREENING, None, TARGET);
-    let made = match screen(copies) {
-        // It is not by files that the site answers.
-        Err(error) if error.kind == ErrorKind::Remote && copies.use_own_location() => {
-            tell::note(&format!("the site's own location does not answer as it should: {error}"));
-            screen(copies)?
+    let (screening, ended) = loop {
+        match run.make("screening", copies, &all, SCREENING, None, TARGET) {
+            // It is not by files that the site answers, or not all kinds of requests.
+            Err(error) if error.id == "unexpected-response" => {
+                let Some(without) = run.ask_for_less(copies) else { return Err(error) };
+                tell::note(&format!("{without}, as the present state answers otherwise: {error}"));
+            }
+            made => break made?,
         }
-        made => made?,
     };
-    let (screening, ended) = made;
     let mut measured = Measured { screening, confirming: None, together: None, ended };
     let rate = requests_per_s(&measured.screening.run);
     let chosen = promising(measured.phases().screening, lines);
@@ -102,7 +110,9 @@ pub(super) fn measure(
     let states = with_present(chosen.iter().filter_map(of_line).collect());
     let share = if chosen.len() == 1 { 1.0 - SCREENING } else { CONFIRMING };
     match run.make("confirming", copies, &states, share, rate, NARROW) {
-        Ok((confirming, ended)) => (measured.confirming, measured.ended) = (Some(confirming), ended),
+        Ok((confirming, ended)) => {
+            (measured.confirming, measured.ended) = (Some(confirming), ended)
+        }
         Err(error) => measured.ended = Some(error),
     }
     let won = winners(&measured.phases(), lines);
@@ -139,7 +149,7 @@ fn with_present(others: Vec<CopyOf<'_>>) -> Vec<CopyOf<'_>> {
 /// What all runs have in common.
 struct Runs<'a> {
     args: &'a NginxArgs,
-    targets: &'a Targets,
+    targets: Targets,
     stop: &'a Stop,
     /// Begin of the runs' names.
     stem: String,
@@ -147,6 +157,29 @@ struct Runs<'a> {
 }
 
 impl Runs<'_> {
+    /// Asks in a location of zc's own, or else without the next kind of requests that a site may
+    /// answer with whole files. Says what is asked for from now on; `None`: that was all.
+    fn ask_for_less(&mut self, copies: &mut Copies<'_>) -> Option<&'static str> {
+        if copies.use_own_location() {
+            return Some("files are asked for in a location of zc's own");
+        }
+        let kinds = [
+            (304, "nothing is asked for on condition that it was modified"),
+            (206, "no ranges are asked for"),
+        ];
+        let (status, words) = kinds.into_iter().find(|(status, _)| self.has(*status))?;
+        let each = self.targets.each();
+        let turns =
+            (0..self.targets.turns()).map(|turn| &each[self.targets.of_turn(turn) as usize]);
+        let others = turns.filter(|target| status_of(target) != Some(status)).cloned();
+        self.targets = Targets::in_turn(others)?;
+        Some(words)
+    }
+
+    fn has(&self, status: u16) -> bool {
+        self.targets.each().iter().any(|target| status_of(target) == Some(status))
+    }
+
     /// Makes a run of these states for its share of the budget, or for what is left of it.
     fn make(
         &self,
@@ -169,9 +202,8 @@ impl Runs<'_> {
         run_out::check(&out, true, crate::format::FormatArgs::default())?;
         let Started { command, urls } = copies.start(states)?;
         let is_encrypted = urls.iter().any(|url| url.starts_with("https:"));
-        let states = std::iter::zip(states, urls).map(|(state, url)| {
-            Ok(StateOption { state: state.name.parse()?, url })
-        });
+        let states = std::iter::zip(states, urls)
+            .map(|(state, url)| Ok(StateOption { state: state.name.parse()?, url }));
         let options = ServerOptions {
             blocks: BlockOptions {
                 command: crate::experiment::command(),
@@ -198,18 +230,18 @@ impl Runs<'_> {
         let lines = options.states.len() - 1;
         tell::note(&format!("{name}: {lines} {}", if lines == 1 { "state" } else { "states" }));
         let mut watcher = Watcher::new(std::io::stderr().is_terminal(), budget);
-        let outcome = session::run(
-            Kind::Server(&options),
-            &mut Planned::default(),
-            self.stop,
-            &mut watcher,
-        );
+        let outcome =
+            session::run(Kind::Server(&options), &mut Planned::default(), self.stop, &mut watcher);
         watcher.clear();
         let Outcome { run, error } = outcome?;
         tell::note(&format!("saved as {}", tell::path(&out)));
         let estimates = estimate(&run);
         Ok((Estimated { run, estimates }, error))
     }
+}
+
+fn status_of(target: &Target) -> Option<u16> {
+    target.expected.map(|expected| expected.status)
 }
 
 /// The rate of a run.

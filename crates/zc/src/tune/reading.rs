@@ -72,10 +72,8 @@ impl Nginx {
             std::fs::read_to_string(path).ok().map(|value| value.trim().to_owned())
         };
         let controls = sysctl("net.ipv4.tcp_available_congestion_control").unwrap_or_default();
-        let sysctls: BTreeMap<String, String> = SYSCTLS
-            .iter()
-            .filter_map(|name| Some(((*name).to_owned(), sysctl(name)?)))
-            .collect();
+        let sysctls: BTreeMap<String, String> =
+            SYSCTLS.iter().filter_map(|name| Some(((*name).to_owned(), sysctl(name)?))).collect();
         Facts {
             has_ktls: Path::new("/proc/net/tls_stat").exists(),
             modules: self.build.clone(),

@@ -8,7 +8,15 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use tempfile::TempDir;
-use zc_run::{Probe, Run, SendPath, Severity, Support, SupportRow, Unavailable, Warning};
+use zc_analysis::soak::{
+    CountedBy, MeterTotals, PlusMinus, ServiceCost, ServiceInterrupts, ServicePer,
+    ServiceProcesses, SharedBy, Unit,
+};
+use zc_report::soak::{MeterFigures, meter};
+use zc_run::{
+    MeterPeriod, Probe, Run, SendPath, ServiceTarget, Severity, SoakService, SoakStart, SoakerKind,
+    SoakerRank, Support, SupportRow, Unavailable, Warning,
+};
 use zc_testkit::synthetic::TrueCell;
 
 use crate::support::{Bounded as _, ZC, stderr, three_paths};
@@ -43,7 +51,8 @@ fn the_dashboard_asks_for_metrics_and_labels_that_exist() {
     let mut server = zc_testkit::server::server(0.9);
     server.header.probes.push(Probe::TopSpeed { cell: "on".to_owned(), bytes_per_s: 1e9 });
     let (of_paths, of_server) = (zc_analysis::estimate(&run), zc_analysis::estimate(&server));
-    let exposition = zc_report::openmetrics(&[(&run, &of_paths), (&server, &of_server)]);
+    let exposition =
+        zc_report::openmetrics(&[(&run, &of_paths), (&server, &of_server)]) + &metered_service();
     let with_samples: BTreeSet<&str> =
         exposition.lines().filter_map(|line| line.split_once('{').map(|(name, _)| name)).collect();
     let text = std::fs::read_to_string(contrib("grafana/zc.json")).unwrap();
@@ -52,7 +61,9 @@ fn the_dashboard_asks_for_metrics_and_labels_that_exist() {
     let targets = panels.iter().filter_map(|panel| panel["targets"].as_array()).flatten();
     let mut queries: Vec<&str> = targets.map(|target| target["expr"].as_str().unwrap()).collect();
     assert!(queries.len() > 20, "{}", queries.len());
-    assert!(queries.iter().any(|query| query.contains("zc_request_cost")), "no panel of requests");
+    for metric in ["zc_request_cost_", "zc_service_cost_"] {
+        assert!(queries.iter().any(|query| query.contains(metric)), "no panel of {metric}");
+    }
     let variables = dashboard["templating"]["list"].as_array().unwrap();
     queries.extend(variables.iter().filter_map(|each| each["query"]["query"].as_str()));
     for query in queries {
@@ -70,6 +81,87 @@ fn the_dashboard_asks_for_metrics_and_labels_that_exist() {
             assert!(label(matcher), "no such label: {matcher}");
         }
     }
+}
+
+/// What `zc soak --openmetrics` writes.
+fn metered_service() -> String {
+    let figure = |value| PlusMinus { value, half_width: Some(0.1 * value) };
+    let seen = SoakService {
+        target: ServiceTarget::Pid { pid: 7, name: "nginx".to_owned() },
+        start: SoakStart {
+            cpus: vec![0],
+            soaker: SoakerKind::Alu,
+            rank: SoakerRank::Autogroup,
+            idle: Vec::new(),
+            pace: Vec::new(),
+            taken: None,
+            emulated: false,
+            cpu_quota: None,
+            irq_time_accounting: None,
+            thread_clock_step_ns: None,
+        },
+        windows: Vec::new(),
+        no_sockets: None,
+    };
+    let per = |unit, by, cost_ns| ServicePer { unit, by, per_s: 1e3, cost_ns: figure(cost_ns) };
+    let cost = ServiceCost {
+        windows: 12,
+        elapsed_s: 1.2,
+        cpus: Some(figure(0.4)),
+        withheld: None,
+        processes: ServiceProcesses {
+            cpus: figure(0.3),
+            by_cgroup: false,
+            clocks_cpus: 0.3,
+            most: 2,
+        },
+        interrupts: Some(ServiceInterrupts {
+            all_cpus: figure(0.2),
+            cpus: 0.1,
+            share: 0.5,
+            by: SharedBy::Segments,
+        }),
+        soaked_cpus: None,
+        others: None,
+        stat_cpus: 0.4,
+        per: vec![
+            per(Unit::Requests, CountedBy::StubStatus, 4e4),
+            per(Unit::Bytes, CountedBy::Sockets, 10.0),
+        ],
+    };
+    let period = MeterPeriod {
+        seen,
+        dropped: 0,
+        elapsed_ns: 60_000_000_000,
+        soaked_ns: 0,
+        soakers_cpu_ns: 0,
+        zc_cpu_ns: 0,
+        no_requests: None,
+    };
+    meter(&MeterFigures {
+        target: &period.seen.target,
+        last: Some((&period, Some(&cost))),
+        is_metered: true,
+        totals: &MeterTotals::default(),
+        requests_by: "log",
+        at_s: 1.0,
+    })
+}
+
+#[test]
+fn the_metrics_and_alerts_of_a_service_that_are_documented_are_those_that_it_has() {
+    let exposition = metered_service();
+    let page = std::fs::read_to_string(contrib("../docs/monitoring.md")).unwrap();
+    let with_samples: BTreeSet<&str> =
+        exposition.lines().filter_map(|line| line.split_once('{').map(|(name, _)| name)).collect();
+    let of_service = |name: &&str| name.starts_with("zc_service") || name.starts_with("zc_meter");
+    let told: BTreeSet<&str> = metrics(&page).into_iter().filter(of_service).collect();
+    for name in &told {
+        assert!(with_samples.contains(name), "\"{name}\" is not exposed");
+    }
+    let is_end = |name: &&str| name.contains("_low_") || name.contains("_high_");
+    let missing: Vec<&&str> = with_samples.difference(&told).filter(|name| !is_end(name)).collect();
+    assert!(missing.is_empty(), "not in docs/monitoring.md: {missing:?}");
 }
 
 /// A folder with the recipe's `zc`, and the runs that it hands out one after the other.

@@ -248,6 +248,16 @@ soak --pid 1 --for 1s --per transactions
 soak --pid 1 --for 1s --status-url https://x/
 soak --pid 2147483647 --for 1s
 soak --service ../x --for 1s
+soak --service nginx
+soak --openmetrics x.prom
+soak --pid 1 --openmetrics x.prom --every 1ms
+soak --pid 1 --openmetrics x.prom --for 5s
+soak --pid 1 --openmetrics x.prom --period 5s
+soak --pid 1 --for 5s --every 5s
+soak --pid 1 --openmetrics x.prom --json
+soak --pid 1 --for 5s --log access.log
+soak --pid 1 --openmetrics x.prom --log a --status-url http://a/
+soak --container web --service nginx --for 5s
 
 http localhost/x
 http --concurrency 5

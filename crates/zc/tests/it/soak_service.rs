@@ -207,14 +207,13 @@ fn the_text_has_the_service_first_and_the_machine_after_it() {
 }
 
 /// A cgroup of a test's own in the hierarchy that counts CPU time.
-struct CpuCgroup(PathBuf);
+pub(crate) struct CpuCgroup(pub(crate) PathBuf);
 
 impl CpuCgroup {
-    fn make() -> std::io::Result<Self> {
-        let name = format!("zc-test-{}", std::process::id());
+    pub(crate) fn make(name: &str) -> std::io::Result<Self> {
         let mut last = std::io::Error::from(std::io::ErrorKind::NotFound);
         for top in ["/sys/fs/cgroup/cpuacct", "/sys/fs/cgroup/cpu,cpuacct", "/sys/fs/cgroup"] {
-            let folder = Path::new(top).join(&name);
+            let folder = Path::new(top).join(name);
             match std::fs::create_dir(&folder) {
                 Ok(()) if folder.join("cgroup.procs").exists() => return Ok(Self(folder)),
                 Ok(()) => drop(std::fs::remove_dir(&folder)),
@@ -235,7 +234,7 @@ impl Drop for CpuCgroup {
 #[test]
 fn a_cgroup_counts_those_that_end_too() {
     let _turn = measuring();
-    let cgroup = match CpuCgroup::make() {
+    let cgroup = match CpuCgroup::make(&format!("zc-test-{}", std::process::id())) {
         Ok(cgroup) => cgroup,
         Err(error) => return eprintln!("skipped: no cgroup can be made: {error}"),
     };

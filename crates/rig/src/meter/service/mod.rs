@@ -1,5 +1,6 @@
 //! A service that runs: which processes it has, what CPU time they use, and what its sockets do.
 
+mod container;
 mod sockets;
 mod target;
 

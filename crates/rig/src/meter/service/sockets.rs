@@ -76,6 +76,14 @@ impl Network {
         }
     }
 
+    /// Bytes that the namespace's interfaces sent so far, and when they were read; `pids` are the
+    /// processes of the service. `None` if no process of it can be looked at.
+    pub fn sent_bytes(&self, pids: &[i32]) -> Option<(u64, u64)> {
+        let of = |pid: &i32| read(Path::new("/proc"), &format!("{pid}/net/dev"));
+        let devices = pids.iter().find_map(of)?;
+        Some((clock::monotonic_ns(), sent_bytes(&devices)?))
+    }
+
     fn sockets(&self) -> std::io::Result<Vec<TcpSocket>> {
         match &self.apart {
             Some(namespace) => namespace.inside(tcp_sockets),

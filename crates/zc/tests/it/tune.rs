@@ -1,0 +1,245 @@
+//! `zc tune` from outside: copies of a configuration are measured, and the live server with the
+//! same one serves on, whatever becomes of zc.
+
+use std::collections::BTreeMap;
+use std::io::{Read as _, Write as _};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::SystemTime;
+
+use flate2::read::MultiGzDecoder;
+use rustix::process::{Pid, Signal};
+use zc_run::Run;
+
+use crate::support::{
+    Bounded as _, Running, failed, interrupted_when, measuring, refused, stderr, text, until, zc_in,
+};
+
+/// A live nginx with a configuration of its own, and a folder for zc beside it.
+struct Live {
+    folder: tempfile::TempDir,
+    port: u16,
+    server: Running,
+    program: PathBuf,
+}
+
+impl Live {
+    /// `None`, with the reason said, where there is no nginx.
+    fn start() -> Option<Self> {
+        let path = std::env::var("PATH").unwrap_or_default();
+        let folders = std::env::split_paths(&path).chain(["/usr/sbin".into()]);
+        let Some(program) = folders.map(|folder| folder.join("nginx")).find(|path| path.is_file())
+        else {
+            eprintln!("skipped: no nginx");
+            return None;
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let site = folder.path().join("site");
+        for name in ["site", "zc", "tmp"] {
+            std::fs::create_dir(folder.path().join(name)).unwrap();
+        }
+        // Root's nginx has workers of another user.
+        let all = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(folder.path(), all).unwrap();
+        std::fs::write(site.join("index.html"), "live\n").unwrap();
+        let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let port = free.local_addr().unwrap().port();
+        drop(free);
+        std::fs::write(folder.path().join("nginx.conf"), configuration(folder.path(), port))
+            .unwrap();
+        let mut command = Command::new(&program);
+        command.args(["-e", "stderr", "-p"]).arg(folder.path());
+        command.arg("-c").arg(folder.path().join("nginx.conf")).args(["-g", "daemon off;"]);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let server = command.start().unwrap();
+        let live = Self { folder, port, server, program };
+        until("nginx answers", || live.answers().then_some(()));
+        Some(live)
+    }
+
+    fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    fn answers(&self) -> bool {
+        let Ok(mut stream) = TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)) else {
+            return false;
+        };
+        let request = b"GET /index.html HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+        let mut answer = String::new();
+        stream.write_all(request).is_ok()
+            && stream.read_to_string(&mut answer).is_ok()
+            && answer.ends_with("\r\n\r\nlive\n")
+    }
+
+    /// When each file of the server's was last written, but its log, which every answer writes to.
+    fn files(&self) -> BTreeMap<PathBuf, SystemTime> {
+        let entries = ["", "site"].map(|name| std::fs::read_dir(self.path().join(name)).unwrap());
+        let entries = entries.into_iter().flatten().flatten();
+        let files = entries.filter(|entry| entry.file_type().unwrap().is_file());
+        let known =
+            files.map(|entry| (entry.path(), entry.metadata().unwrap().modified().unwrap()));
+        known.filter(|(path, _)| !path.ends_with("access.log")).collect()
+    }
+
+    /// `zc tune nginx` with these options; runs and temporary files are in folders of the test.
+    fn tune(&self, options: &[&str]) -> Command {
+        let mut command = zc_in(&self.path().join("zc"), &["tune", "nginx"]);
+        command.env("TMPDIR", self.path().join("tmp"));
+        command.arg("-c").arg(self.path().join("nginx.conf")).args(options);
+        command
+    }
+
+    /// The screening run, as far as it is saved.
+    fn screening(&self) -> Option<Run> {
+        let entries = std::fs::read_dir(self.path().join("zc")).unwrap().flatten();
+        let mut paths = entries.map(|entry| entry.path());
+        let path = paths.find(|path| path.to_string_lossy().contains("-screening"))?;
+        // While it is written, its last part is not whole.
+        let mut bytes = Vec::new();
+        drop(MultiGzDecoder::new(std::fs::File::open(path).ok()?).read_to_end(&mut bytes));
+        zc_run::parse(&text(&bytes)).ok().map(|(run, _)| run)
+    }
+
+    /// Nothing of zc is left: no folder, and no server but the live one.
+    fn is_alone(&self) -> bool {
+        let is_empty = std::fs::read_dir(self.path().join("tmp")).unwrap().next().is_none();
+        let tmp = self.path().join("tmp").to_string_lossy().into_owned();
+        let processes = std::fs::read_dir("/proc").unwrap().flatten();
+        let lines = processes.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
+        is_empty && !lines.into_iter().any(|line| String::from_utf8_lossy(&line).contains(&tmp))
+    }
+}
+
+fn configuration(folder: &Path, port: u16) -> String {
+    let folder = folder.display();
+    format!(
+        "pid {folder}/nginx.pid;
+worker_processes 1;
+events {{ worker_connections 64; }}
+http {{
+    access_log {folder}/access.log;
+    client_body_temp_path {folder}/body;
+    proxy_temp_path {folder}/proxy;
+    fastcgi_temp_path {folder}/fastcgi;
+    uwsgi_temp_path {folder}/uwsgi;
+    scgi_temp_path {folder}/scgi;
+    sendfile on;
+    server {{
+        listen 127.0.0.1:{port};
+        root {folder}/site;
+    }}
+}}
+"
+    )
+}
+
+/// Three lines, one of which makes responses dear.
+const THREE: [&str; 9] = [
+    "--only-tried",
+    "--try",
+    "sendfile off",
+    "--try",
+    "access_log off",
+    "--try",
+    "sysctl net.ipv4.tcp_notsent_lowat=16384",
+    "--budget",
+    "600s",
+];
+
+#[test]
+fn lines_are_tried_on_copies_and_the_live_server_serves_on() {
+    let Some(live) = Live::start() else { return };
+    let _turn = measuring();
+    let before = live.files();
+    let has_block = || live.screening().is_some_and(|run| !run.blocks.is_empty());
+    let output = interrupted_when("a block is saved", &mut live.tune(&THREE), has_block);
+    let said = stderr(&output);
+    assert!(live.answers(), "{said}");
+    if said.contains("[costs-inseparable]") || said.contains("[too-few-cpus]") {
+        eprintln!("skipped: no link whose sides are apart");
+        return;
+    }
+    assert_eq!(failed(&output, 130), "interrupted", "{said}");
+    let run = live.screening().unwrap();
+    let states: Vec<&str> = run.header.plan.cells.iter().map(|cell| cell.label.as_str()).collect();
+    assert_eq!(states.len(), 6, "{states:?}");
+    assert!(
+        states[0] == "present" && states[1].ends_with("sysctl net.ipv4.tcp_notsent_lowat 1638")
+    );
+    let mix = run.header.plan.traffic.server().unwrap().mix.unwrap();
+    assert_eq!(mix.requests, 256);
+    assert!(run.header.unavailable.is_empty(), "{:?}", run.header.unavailable);
+    assert!(run.blocks.iter().all(|block| block.failed.is_empty()), "{:?}", run.blocks);
+    let shown = text(&output.stdout);
+    assert!(shown.contains("access_log off"), "{shown}");
+    assert_eq!(live.files(), before, "{said}");
+    assert!(live.is_alone());
+}
+
+#[test]
+fn nothing_of_it_is_left_when_its_whole_process_group_is_killed() {
+    let Some(live) = Live::start() else { return };
+    let _turn = measuring();
+    let before = live.files();
+    let mut command = live.tune(&THREE);
+    command.process_group(0).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut zc = command.start().unwrap();
+    let mut has_ended = false;
+    until("the copies run", || {
+        has_ended = zc.try_wait().unwrap().is_some();
+        (has_ended || live.screening().is_some()).then_some(())
+    });
+    if has_ended {
+        eprintln!("skipped: zc tune does not measure here");
+        return;
+    }
+    let group = Pid::from_child(&zc);
+    rustix::process::kill_process_group(group, Signal::KILL).unwrap();
+    zc.wait().unwrap();
+    until("the copies are gone", || live.is_alone().then_some(()));
+    assert!(live.answers());
+    assert_eq!(live.files(), before);
+}
+
+#[test]
+fn a_line_that_nginx_refuses_is_told_in_its_words() {
+    let Some(live) = Live::start() else { return };
+    let output = live.tune(&["--only-tried", "--try", "sendfile_max_chunk x"]).finish().unwrap();
+    // There is no other line to try.
+    assert_eq!(refused(&output, 2), "nothing-to-try");
+    let said = stderr(&output);
+    assert!(said.contains("sendfile_max_chunk x: \"sendfile_max_chunk\" directive"), "{said}");
+    assert!(live.is_alone());
+}
+
+#[test]
+fn what_cannot_be_tuned_is_a_sentence() {
+    let Some(mut live) = Live::start() else { return };
+    let conf = live.path().join("nginx.conf");
+    for (options, code, id) in [
+        (&["--try", "server { listen 80; }"][..], 2, "block-to-try"),
+        (&["--money", "cheap"], 2, "invalid-price"),
+        (&["--server-name", "nobody.test"], 2, "no-such-server-name"),
+        (&["--log", "none.log"], 3, "cannot-read-log"),
+        (&["--log", "empty.log"], 3, "empty-log"),
+        (&["--runs", "no-such-folder"], 5, "cannot-save-run"),
+    ] {
+        std::fs::write(live.path().join("zc/empty.log"), "").unwrap();
+        let output = live.tune(options).finish().unwrap();
+        assert_eq!(refused(&output, code), id, "{options:?}: {}", stderr(&output));
+    }
+    for (text, id) in [("http {", "nginx-syntax"), ("events {}\nhttp { }\n", "no-http-server")] {
+        std::fs::write(&conf, text).unwrap();
+        let output = live.tune(&[]).finish().unwrap();
+        assert_eq!(refused(&output, 3), id, "{text}: {}", stderr(&output));
+    }
+    std::fs::remove_file(&conf).unwrap();
+    let output = live.tune(&[]).finish().unwrap();
+    assert_eq!(refused(&output, 3), "cannot-read-configuration");
+    assert!(live.is_alone() && live.answers());
+    assert!(live.program.is_file());
+    live.server.kill().unwrap();
+}
