@@ -19,6 +19,7 @@ pub mod http;
 mod json;
 mod markdown;
 pub mod memory;
+mod money;
 mod openmetrics;
 pub mod plans;
 pub mod profile;

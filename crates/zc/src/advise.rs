@@ -11,12 +11,15 @@ use clap::ValueHint;
 use super::advise_costs::{self, CostArgs, Question};
 use super::apart::{self, Document};
 use super::format::WidthArgs;
+use super::known::typed;
 use super::log_input::LogInput;
 use super::{log_format, render, replace, tell};
-use zc_access_log::{DurationUnit, Format, LogSummary, MixBuilder, Unusable, read_log};
+use zc_access_log::{
+    Collect, DurationUnit, Entry, Format, LogSummary, MixBuilder, Stamp, Unusable, read_log,
+};
 use zc_report::advise::{Advice, AdvisedLog, json, text};
 use zc_report::{Layout, advice_page};
-use zc_run::{Error, ErrorKind, Result};
+use zc_run::{Error, ErrorKind, Result, escape};
 
 /// Prefix of its options about formats.
 const OPTIONS: &str = "";
@@ -25,8 +28,13 @@ const OPTIONS: &str = "";
 #[derive(Debug, clap::Args)]
 pub(super) struct AdviseArgs {
     /// Access logs, in any order, compressed with gzip or zstd or not; - is stdin
-    #[arg(value_name = "LOG", required = true, value_hint = ValueHint::FilePath)]
+    #[arg(value_name = "LOG", required_unless_present = "hosts", value_hint = ValueHint::FilePath)]
     logs: Vec<PathBuf>,
+    /// A log of this host, instead of LOG; again for its other logs, and for other hosts. Each host
+    /// is a row, and all of them are added up
+    #[arg(long = "host", value_name = "NAME=LOG", allow_hyphen_values = true,
+          conflicts_with = "logs", value_parser = typed(host_log))]
+    hosts: Vec<HostLog>,
     /// The format of all of them: a name, as combined or caddy, an nginx log_format
     /// ('$remote_addr ...') or an Apache LogFormat ('%h %l ...') [default: told by the first lines]
     #[arg(long, value_name = "FORMAT", allow_hyphen_values = true)]
@@ -47,6 +55,40 @@ pub(super) struct AdviseArgs {
     out: Option<PathBuf>,
 }
 
+/// A log of a host that was named.
+#[derive(Debug, Clone)]
+struct HostLog {
+    host: String,
+    log: PathBuf,
+}
+
+/// `web1=access.log`.
+fn host_log(text: &str) -> Result<HostLog> {
+    /// Most characters of a name.
+    const LONGEST: usize = 64;
+    let wrong = |why: &str| {
+        let message = format!("\"{}\" {why}", escape(text, 80));
+        Error::usage("invalid-host", message)
+            .help("a name and a log of that host, as in web1=/var/log/web1/access.log")
+    };
+    let (host, log) = text.split_once('=').ok_or_else(|| wrong("has no log"))?;
+    if host.is_empty() || log.is_empty() {
+        return Err(wrong(if host.is_empty() { "names no host" } else { "has no log" }));
+    }
+    if host.chars().count() > LONGEST || host.chars().any(|c| c.is_control() || c == '/') {
+        return Err(wrong("has no name of a host before the ="));
+    }
+    Ok(HostLog { host: host.to_owned(), log: PathBuf::from(log) })
+}
+
+impl AdviseArgs {
+    /// All logs, each with its host if hosts were named.
+    fn named_logs(&self) -> impl Iterator<Item = (Option<&str>, &Path)> {
+        let alone = self.logs.iter().map(|log| (None, log.as_path()));
+        alone.chain(self.hosts.iter().map(|it| (Some(it.host.as_str()), it.log.as_path())))
+    }
+}
+
 /// Reads the logs, and prints their requests and the costs.
 ///
 /// # Errors
@@ -58,7 +100,7 @@ pub(super) struct AdviseArgs {
 pub(super) fn run(args: &AdviseArgs) -> Result<()> {
     let format = log_format::parse(args.format.as_deref(), &args.field, OPTIONS)?;
     let question = (!args.costs.no_costs).then(|| Question::from_args(&args.costs)).transpose()?;
-    if args.logs.iter().filter(|log| *log == Path::new("-")).count() > 1 {
+    if args.named_logs().filter(|(_, log)| *log == Path::new("-")).count() > 1 {
         return Err(
             Error::usage("stdin-twice", "stdin (-) is named twice").help("it can be read once")
         );
@@ -66,14 +108,17 @@ pub(super) fn run(args: &AdviseArgs) -> Result<()> {
     if let Some(out) = &args.out {
         check(out, args)?;
     }
-    let inputs = args.logs.iter().map(|log| LogInput::open(log)).collect::<Result<Vec<_>>>()?;
+    let inputs: Vec<(Option<&str>, LogInput)> = args
+        .named_logs()
+        .map(|(host, log)| Ok((host, LogInput::open(log)?)))
+        .collect::<Result<_>>()?;
     let mut without_costs = None;
     let costs = match question {
         None => None,
         Some(question) => {
             let begins_well = || begins_well(args, format.as_ref());
-            match advise_costs::source(&args.costs, begins_well) {
-                Ok(source) => Some((question, source)),
+            match advise_costs::sources(&args.costs, begins_well) {
+                Ok(sources) => Some((question, sources)),
                 // The machine was too busy for costs. What the logs have can be told all the same.
                 Err(error) if error.kind == ErrorKind::NothingKept => {
                     without_costs = Some(error);
@@ -87,8 +132,8 @@ pub(super) fn run(args: &AdviseArgs) -> Result<()> {
     let layout = Layout::plain(render::columns(args.width).min(100));
     let document = apart::document(|| {
         let mut advice = advice(inputs, format.as_ref())?;
-        if let Some((question, source)) = costs {
-            advice.costs = Some(question.costs(source, &advice.mix)?);
+        if let Some((question, sources)) = costs {
+            advice.costs = Some(question.costs(sources, &advice)?);
         }
         Ok(Document::from(match args {
             AdviseArgs { out: Some(_), .. } => advice_page(&advice),
@@ -102,7 +147,8 @@ pub(super) fn run(args: &AdviseArgs) -> Result<()> {
 
 /// Checks that a page may replace what is at `out`, before anything is read.
 fn check(out: &Path, args: &AdviseArgs) -> Result<()> {
-    if let Some(log) = args.logs.iter().find(|log| replace::is_same(log, out)) {
+    if let Some(log) = args.named_logs().map(|(_, log)| log).find(|log| replace::is_same(log, out))
+    {
         return Err(Error::usage(
             "output-is-input",
             format!(
@@ -124,7 +170,7 @@ fn begins_well(args: &AdviseArgs, format: Option<&Format>) -> Result<()> {
     /// With fewer lines, a named format may fit what comes later.
     const LINES: u64 = 100;
     // A pipe can be read once.
-    let files = args.logs.iter().filter(|log| log.is_file());
+    let files = args.named_logs().map(|(_, log)| log).filter(|log| log.is_file());
     let inputs = files.map(|log| LogInput::open(log)).collect::<Result<Vec<_>>>()?;
     let read = || {
         for input in inputs {
@@ -141,15 +187,38 @@ fn begins_well(args: &AdviseArgs, format: Option<&Format>) -> Result<()> {
     apart::document(read).map(|_| ())
 }
 
+/// Counts the entries of a log in all of them, and in those of its host.
+struct Both<'m> {
+    all: &'m mut MixBuilder,
+    of_host: Option<&'m mut MixBuilder>,
+}
+
+impl Collect for Both<'_> {
+    fn add(&mut self, entry: &Entry, stamp: Stamp) {
+        self.all.add(entry, stamp);
+        if let Some(host) = &mut self.of_host {
+            host.add(entry, stamp);
+        }
+    }
+}
+
 /// Reads the logs, and says on stderr what was wrong with them.
-fn advice(inputs: Vec<LogInput>, format: Option<&Format>) -> Result<Advice> {
+fn advice(inputs: Vec<(Option<&str>, LogInput)>, format: Option<&Format>) -> Result<Advice> {
     let mut mix = MixBuilder::default();
+    let mut hosts: Vec<(&str, MixBuilder)> = Vec::new();
     let mut logs = Vec::new();
     let mut empty = None;
-    for input in inputs {
+    for (host, input) in inputs {
         let name = input.name.clone();
         let (text, compression) = input.read()?;
-        match read_log(text, format.cloned(), &mut mix) {
+        let of_host = host.map(|host| {
+            let place = hosts.iter().position(|(known, _)| *known == host).unwrap_or(hosts.len());
+            if place == hosts.len() {
+                hosts.push((host, MixBuilder::default()));
+            }
+            &mut hosts[place].1
+        });
+        match read_log(text, format.cloned(), &mut Both { all: &mut mix, of_host }) {
             Ok(summary) => {
                 log_format::say(&name, &summary, OPTIONS);
                 let LogSummary {
@@ -164,6 +233,7 @@ fn advice(inputs: Vec<LogInput>, format: Option<&Format>) -> Result<Advice> {
                 } = summary;
                 logs.push(AdvisedLog {
                     log: name,
+                    host: host.map(str::to_owned),
                     format,
                     compression: compression.map(|compression| compression.name()),
                     lines,
@@ -187,7 +257,17 @@ fn advice(inputs: Vec<LogInput>, format: Option<&Format>) -> Result<Advice> {
             if let Some(empty) = empty {
                 tell::warning(&format!("the log \"{empty}\" has no requests"), None);
             }
-            Ok(Advice { logs, mix, costs: None })
+            let mut host_mixes = Vec::new();
+            for (host, mix) in hosts {
+                match mix.finish() {
+                    Some(mix) => host_mixes.push((host.to_owned(), mix)),
+                    None => {
+                        let host = escape(host, 64);
+                        tell::warning(&format!("the host \"{host}\" has no requests"), None);
+                    }
+                }
+            }
+            Ok(Advice { logs, mix, host_mixes, costs: None })
         }
         (None, empty) => Err(Error::input(
             "empty-log",

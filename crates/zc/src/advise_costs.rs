@@ -11,37 +11,31 @@ use std::path::PathBuf;
 
 use clap::ValueHint;
 
-use super::apart::{self, Document};
+use super::advise_tls::{self, TlsArgs, TlsSource};
 use super::busy::nothing_kept;
-use super::known::duration;
+use super::known::{duration, typed};
 use super::option_groups::S;
+use super::price::price;
 use super::read::Saved;
 use super::run::{Measured, measured};
 use super::run_args::StreamArgs;
-use super::{archive, planned, resolve, tell};
-use zc_access_log::RequestMix;
-use zc_analysis::advise::{Asked, Unfit};
-use zc_analysis::estimate;
-use zc_report::advise::{Costs, machine_differences};
+use super::saved_here::{LEAST_BLOCKS, is_kept, newest};
+use super::{planned, resolve, tell};
+use zc_analysis::advise::{Asked, Question as Asking, Unfit};
+use zc_analysis::{Price, estimate};
+use zc_report::advise::{Advice, Costs, Requests, machine_differences};
 use zc_rig::meter::host;
 use zc_run::nearest::unknown_among;
 use zc_run::units::duration_text;
-use zc_run::{Error, ErrorKind, Experiment, Host, Result, Run, escape, units};
+use zc_run::{Cipher, Error, ErrorKind, Experiment, Host, Result, Run, escape, units};
 
 /// The budget of a measurement: with the reading of the log, an answer within two minutes.
 const BUDGET_NS: u64 = 90 * S;
-
-/// The most saved runs of a folder that are looked into, the newest first.
-const MOST_LOOKED_INTO: usize = 32;
 
 /// The option of `zc run` that waits for a quiet machine.
 const QUIET: &str = "--wait-until-quiet";
 /// The option of `zc run` that chooses CPUs.
 const CPUS: &str = "--cpus";
-
-/// Kept blocks that a run must have to be taken without being named: with fewer there is no
-/// interval.
-const LEAST_BLOCKS: usize = 6;
 
 /// The options of `zc advise` about costs.
 #[derive(Debug, clap::Args)]
@@ -77,8 +71,14 @@ pub(super) struct CostArgs {
         value_parser = duration(S..=24 * 3600 * S),
     )]
     budget: Option<u64>,
+    #[command(flatten)]
+    tls: TlsArgs,
+    /// The price of a core, as in 0.04/core-hour or "$0.04/core-hour", for a sum a month
+    #[arg(long, value_name = "PRICE", allow_hyphen_values = true, value_parser = typed(price),
+          help_heading = "Costs")]
+    money: Option<Price>,
     /// Print only what the logs have, and measure nothing
-    #[arg(long, conflicts_with_all = ["from_run", "server_run", "today", "rate", "budget"],
+    #[arg(long, conflicts_with_all = ["from_run", "server_run", "today", "rate", "budget", "money"],
           help_heading = "Costs")]
     pub(super) no_costs: bool,
 }
@@ -87,6 +87,16 @@ pub(super) struct CostArgs {
 pub(super) struct Question {
     today: Option<String>,
     asked: Option<Asked>,
+    cipher: Option<Cipher>,
+    /// The stated share of the bytes over TLS.
+    over_tls: Option<f64>,
+    price: Option<Price>,
+}
+
+/// The runs that costs are from: of responses, and of TLS where there is one.
+pub(super) struct Sources {
+    pub(super) responses: CostSource,
+    pub(super) tls: Option<TlsSource>,
 }
 
 /// The run that costs are from.
@@ -114,16 +124,20 @@ impl Question {
     /// [`ErrorKind::Usage`](zc_run::ErrorKind): the rate is none.
     pub(super) fn from_args(args: &CostArgs) -> Result<Self> {
         let asked = args.rate.as_deref().map(rate).transpose()?;
-        Ok(Self { today: args.today.clone(), asked })
+        let TlsArgs { cipher, tls: over_tls, .. } = args.tls;
+        let (today, price) = (args.today.clone(), args.money.clone());
+        Ok(Self { today, asked, cipher, over_tls, price })
     }
 
-    /// Costs of the requests of a mix.
+    /// Costs of the requests of logs.
     ///
     /// # Errors
-    /// [`ErrorKind::Input`](zc_run::ErrorKind): the run has no costs of responses;
-    /// [`ErrorKind::Usage`](zc_run::ErrorKind): it has no such path.
-    pub(super) fn costs(&self, source: CostSource, mix: &RequestMix) -> Result<Costs> {
-        let (run, name) = match source {
+    /// [`ErrorKind::Input`](zc_run::ErrorKind): the run has no costs of responses, or the one that
+    /// was named none of TLS; [`ErrorKind::Usage`](zc_run::ErrorKind): it has no such path or
+    /// cipher.
+    pub(super) fn costs(&self, sources: Sources, advice: &Advice) -> Result<Costs> {
+        let Sources { responses, tls } = sources;
+        let (run, name) = match responses {
             CostSource::Measured { run, name } => (*run, name),
             CostSource::Saved { saved, name, named } => {
                 let run = saved.read()?;
@@ -134,9 +148,37 @@ impl Question {
                 (run, name)
             }
         };
+        let tls = tls.map(|tls| Ok((tls.saved.read()?, tls.name, tls.is_named))).transpose()?;
+        // One that was found is of this machine, and is no help for a run of another one.
+        let tls = tls.filter(|(of_tls, _, is_named)| {
+            *is_named || machine_differences(&of_tls.header.host, &run.header.host).is_empty()
+        });
+        let requests =
+            Requests { mix: &advice.mix, hosts: &advice.host_mixes, over_tls: self.over_tls };
         let today = self.today.as_deref();
-        Costs::estimate(&run, &estimate(&run), &name, mix, today, self.asked)
-            .map_err(|unfit| refused(unfit, &run, &name, today))
+        let (asked, price) = (self.asked, self.price.as_ref());
+        let estimates = estimate(&run);
+        let costs = |tls: Option<&(Run, String, bool)>| {
+            let question =
+                Asking { today, asked, price, tls: tls.map(|(run, ..)| (run, self.cipher)) };
+            let file = tls.map_or("", |(_, name, _)| name);
+            Costs::estimate(&run, &estimates, &name, requests, &question, file)
+        };
+        let found = match costs(tls.as_ref()) {
+            Err(Unfit::Tls(unfit)) => match &tls {
+                Some((_, of_tls, is_named)) => {
+                    let error = advise_tls::refused(unfit, of_tls, self.cipher);
+                    if *is_named || self.cipher.is_some() {
+                        return Err(error);
+                    }
+                    tell::warning(&error.message, Some("encryption is in no cost"));
+                    costs(None)
+                }
+                None => costs(None),
+            },
+            found => found,
+        };
+        found.map_err(|unfit| refused(unfit, &run, &name, today))
     }
 }
 
@@ -163,12 +205,22 @@ fn rate(text: &str) -> Result<Asked> {
     }
 }
 
+/// The runs that costs are from: see [`source`] and [`advise_tls::source`].
+///
+/// # Errors
+/// One cannot be opened, measured or saved.
+pub(super) fn sources(args: &CostArgs, check: impl FnOnce() -> Result<()>) -> Result<Sources> {
+    // A file that cannot be opened is found before a minute is spent. A server has its own TLS.
+    let tls = if args.server_run.is_some() { None } else { advise_tls::source(&args.tls)? };
+    Ok(Sources { responses: source(args, check)?, tls })
+}
+
 /// The run that was named, else one of this machine in this folder, else one that is measured now.
 /// `check` reads the beginning of the logs before a measurement.
 ///
 /// # Errors
 /// The run cannot be opened; or it cannot be measured or saved, as for `zc run`.
-pub(super) fn source(args: &CostArgs, check: impl FnOnce() -> Result<()>) -> Result<CostSource> {
+fn source(args: &CostArgs, check: impl FnOnce() -> Result<()>) -> Result<CostSource> {
     let from_run = args.from_run.as_ref().map(|path| (path, NamedBy::FromRun));
     let server_run = args.server_run.as_ref().map(|path| (path, NamedBy::ServerRun));
     if let Some((path, by)) = from_run.or(server_run) {
@@ -177,7 +229,7 @@ pub(super) fn source(args: &CostArgs, check: impl FnOnce() -> Result<()>) -> Res
     }
     let (spec, run_args, command) = measurement(args)?;
     if args.budget.is_none()
-        && let Some(path) = of_this_folder()?
+        && let Some(path) = newest(fits)?
     {
         let name = tell::path(&path);
         tell::note(&format!("costs are from \"{name}\"; --budget measures anew"));
@@ -232,43 +284,9 @@ fn measurement(args: &CostArgs) -> Result<(zc_measure::plan::Spec, StreamArgs, V
     Ok((spec, run_args, command.to_vec()))
 }
 
-/// The newest saved run of responses of this machine and kernel in this folder.
-fn of_this_folder() -> Result<Option<PathBuf>> {
-    let mut found: Vec<(std::time::SystemTime, PathBuf)> = std::fs::read_dir(".")
-        .into_iter()
-        .flatten()
-        .flatten()
-        .filter(|entry| {
-            let name = entry.file_name();
-            let name = name.to_string_lossy();
-            name.starts_with("zc-") && archive::stem(&name) != name
-        })
-        .filter_map(|entry| {
-            Some((entry.metadata().ok()?.modified().ok()?, PathBuf::from(entry.file_name())))
-        })
-        .collect();
-    found.sort_unstable_by(|one, other| other.cmp(one));
-    found.truncate(MOST_LOOKED_INTO);
-    let opened: Vec<Option<Saved>> = found.iter().map(|(_, path)| Saved::open(path).ok()).collect();
-    if opened.iter().all(Option::is_none) {
-        return Ok(None);
-    }
-    let here = host();
-    // Anyone may have written them: they are read without rights, and the answer is a number.
-    let chosen = apart::document(|| {
-        let mut runs = opened.into_iter().enumerate();
-        let chosen = runs.find_map(|(place, saved)| {
-            saved?.read_silently().ok().filter(|run| fits(run, &here)).map(|_| place)
-        });
-        Ok(Document::from(chosen.map_or_else(String::new, |place| place.to_string())))
-    })?;
-    let place: Option<usize> = serde_json::from_slice(&chosen.bytes).ok();
-    Ok(place.and_then(|place| found.into_iter().nth(place)).map(|(_, path)| path))
-}
-
 /// Whether a run may be taken without being named.
 fn fits(run: &Run, here: &Host) -> bool {
-    let kept = run.blocks.iter().filter(|block| block.dropped.is_none()).count();
+    let kept = run.blocks.iter().filter(|block| is_kept(block)).count();
     run.header.plan.traffic.responses().is_some()
         && run.header.plan.experiment == Experiment::Requests.name()
         && kept >= LEAST_BLOCKS
@@ -354,6 +372,7 @@ fn refused(unfit: Unfit, run: &Run, name: &str, today: Option<&str>) -> Error {
             error.message = format!("--today: {}", error.message);
             error
         }
+        Unfit::Tls(unfit) => advise_tls::refused(unfit, name, None),
         Unfit::NoBytes => Error::usage(
             "rate-in-bits",
             "--rate: no response of the log has a byte, so bits per \

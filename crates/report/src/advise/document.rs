@@ -14,6 +14,9 @@ pub struct Advice {
     pub logs: Vec<AdvisedLog>,
     /// Their request mix.
     pub mix: RequestMix,
+    /// The request mix of each host, if hosts were named; not in JSON.
+    #[serde(skip)]
+    pub host_mixes: Vec<(String, RequestMix)>,
     /// Costs of their requests by each send path; null with `--no-costs`.
     pub costs: Option<Costs>,
 }
@@ -23,6 +26,8 @@ pub struct Advice {
 pub struct AdvisedLog {
     /// Its name.
     pub log: String,
+    /// The host that it is of, if hosts were named.
+    pub host: Option<String>,
     /// Its format.
     pub format: &'static str,
     /// Its compression, `gzip` or `zstd`; null if it is not compressed.

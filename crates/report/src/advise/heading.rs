@@ -31,6 +31,7 @@ pub(crate) fn heading(advice: &Advice) -> Vec<Note> {
 fn log(log: &AdvisedLog) -> String {
     let AdvisedLog {
         log,
+        host,
         format,
         compression,
         lines: _,
@@ -41,6 +42,9 @@ fn log(log: &AdvisedLog) -> String {
         has_doubtful_durations,
     } = log;
     let mut text = format!("{}: {format}", escape(log, 200));
+    if let Some(host) = host {
+        text = format!("of {}, {text}", escape(host, 64));
+    }
     if let Some(compression) = compression {
         text += &format!(", {compression}");
     }

@@ -7,7 +7,7 @@ pub(crate) mod rates;
 mod share;
 mod tables;
 
-pub use crate::advise::costs::{Assumption, CostRun, Costs, machine_differences};
+pub use crate::advise::costs::{Assumption, CostRun, Costs, Requests, TlsRun, machine_differences};
 use crate::terminal::layout::Layout;
 use crate::terminal::note;
 use crate::text::wrap;
@@ -60,6 +60,7 @@ mod tests {
         let summary = read_log(log.as_bytes(), format, &mut mix).unwrap();
         let log = AdvisedLog {
             log: "a\u{1b}.log".to_owned(),
+            host: None,
             format: summary.format,
             compression: Some("gzip"),
             lines: summary.lines,
@@ -69,7 +70,7 @@ mod tests {
             duration_unit: None,
             has_doubtful_durations: false,
         };
-        Advice { logs: vec![log], mix: mix.finish().unwrap(), costs: None }
+        Advice { logs: vec![log], mix: mix.finish().unwrap(), host_mixes: Vec::new(), costs: None }
     }
 
     /// A line of the common log format, `second` s after noon.

@@ -8,7 +8,7 @@ use super::plot::Caption;
 use super::skeleton::{begin, end, navigation};
 use super::table::{self, CellValues};
 use super::units;
-use crate::advise::costs::{Priced, Unit};
+use crate::advise::costs::{Priced, Unit, hosts};
 use crate::advise::{Advice, Costs, by_size, conclusion, heading, kinds, size_classes, size_range};
 use crate::digits::{percent, significant, trimmed, with_half_width};
 use crate::terminal::note::Note;
@@ -93,6 +93,18 @@ fn costs(page: &mut Page, costs: &Costs) {
     let caption = "CPU time of a request, and cores, each with the half-width of its 95 % \
                    interval; saved below 0 costs more";
     table::table(page, caption, 1, &costs.grid(), |_, _| CellValues::default());
+    if let Some(grid) = costs.tls_grid() {
+        page.out.raw("<h3>TLS</h3>\n");
+        let caption = "What encrypting adds to a KiB, and the cores that it takes, each with the \
+                       half-width of its 95 % interval";
+        table::table(page, caption, 2, &grid, |_, _| CellValues::default());
+    }
+    if let Some(grid) = hosts::grid(&costs.advice) {
+        page.out.raw("<h3>Hosts</h3>\n");
+        let caption = "Each host by its own log, and their sum, whose interval has the error of \
+                       the run in it as often as there are hosts";
+        table::table(page, caption, 1, &grid, |_, _| CellValues::default());
+    }
     own_rate(page, costs);
     page.out.raw("<h3>What is assumed, and what it would change</h3>\n<dl>\n");
     for assumption in &costs.assumptions {

@@ -127,7 +127,7 @@ fn worth(answer: &Answer) -> Option<String> {
         let cores = cores(&worth.cores, answer.cores);
         let money = worth.money_per_month.as_ref();
         let money = money.map_or_else(String::new, |money| {
-            format!(", {} a month", self::money(money, &answer.currency))
+            format!(", {} a month", crate::money::money(money, &answer.currency))
         });
         format!("{cores}{money}")
     };
@@ -176,21 +176,6 @@ fn cores(cores: &Figure, of: usize) -> String {
     }
     let text = with_half_width(cores.value, cores.half_width);
     format!("{text} of {}", count(of, "core"))
-}
-
-fn money(money: &Figure, currency: &str) -> String {
-    let text = match money.value {
-        value if value.abs() < 10.0 => format!("{value:.2}"),
-        value => format!("{value:.0}"),
-    };
-    match currency {
-        "" => text,
-        // A sign goes before the sum, a word behind it.
-        sign if !sign.chars().any(char::is_alphanumeric) => {
-            format!("{}{text}", escape(sign, 8))
-        }
-        word => format!("{text} {}", escape(word, 8)),
-    }
 }
 
 fn costs_latency(answer: &Answer) -> Vec<String> {

@@ -6,8 +6,8 @@ use clap::{Args, Subcommand, ValueHint};
 
 use super::super::known::{duration, typed};
 use super::super::option_groups::{S, SeedArgs, cpus};
-use super::price::price;
-use zc_analysis::tune::Price;
+use super::super::price::price;
+use zc_analysis::Price;
 use zc_measure::session::CpuPair;
 use zc_run::units;
 

@@ -10,7 +10,6 @@ mod copies;
 mod folder;
 mod mix;
 mod phases;
-mod price;
 mod reading;
 mod stand_in;
 

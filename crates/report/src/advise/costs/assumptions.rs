@@ -23,7 +23,7 @@ pub(super) fn collect(run: &Run, mix: &RequestMix, advice: &CostAdvice) -> Vec<A
     let in_every = Priced::new(server.is_some()).in_every;
     let mut all = vec![connections(advice, server), bytes(mix, in_every)];
     all.extend(match server {
-        None => own_server(),
+        None => own_server(advice),
         Some(server) => other_server(server),
     });
     all.push(fixed(
@@ -37,7 +37,10 @@ pub(super) fn collect(run: &Run, mix: &RequestMix, advice: &CostAdvice) -> Vec<A
         None => vec![does_little_else()],
         Some(server) => std::iter::once(as_configured()).chain(placement(server)).collect(),
     });
-    if let Some(multiplexed) = multiplexed(mix) {
+    if !advice.hosts.is_empty() {
+        all.extend(of_hosts());
+    }
+    if let Some(multiplexed) = multiplexed(mix, advice.tls.is_some()) {
         all.push(multiplexed);
     }
     all.push(rates(run));
@@ -64,8 +67,8 @@ pub(super) fn collect(run: &Run, mix: &RequestMix, advice: &CostAdvice) -> Vec<A
 }
 
 /// Assumptions for zc's own server.
-fn own_server() -> Vec<Assumption> {
-    vec![
+fn own_server(advice: &CostAdvice) -> Vec<Assumption> {
+    let mut all = vec![
         fixed(
             "every response is a file",
             "What a program makes for each request cannot be sent by sendfile or from a mapping. \
@@ -76,7 +79,49 @@ fn own_server() -> Vec<Assumption> {
             "A miss costs a read from the disk by every path, so cores are higher and the share \
              that is saved is smaller.",
         ),
-        fixed("no TLS", NO_TLS),
+    ];
+    match advice.tls {
+        None => all.push(fixed("no TLS", NO_TLS)),
+        Some(_) => all.extend(with_tls()),
+    }
+    all
+}
+
+/// Assumptions about what TLS adds.
+fn with_tls() -> [Assumption; 3] {
+    [
+        fixed(
+            "encryption as in the run of zc run tls",
+            "It adds to each byte what it did there, in calls of some ten KiB with full records, \
+             by zc's own code. Small responses have short records, which cost more a byte, and \
+             another library may be faster or slower.",
+        ),
+        fixed(
+            "no handshakes",
+            "Each new connection costs a key exchange and a signature, in no row here, or less \
+             where sessions are resumed. zc http counts the handshakes of a server.",
+        ),
+        fixed(
+            "responses over TLS as long as the others",
+            "Of TLS the log's bytes are counted by slice of time, and not by size.",
+        ),
+    ]
+}
+
+/// Assumptions about several hosts.
+fn of_hosts() -> [Assumption; 2] {
+    [
+        fixed(
+            "hosts that cost the same",
+            "The costs are those of one run for all hosts. Its error is the same in every row, so \
+             intervals add up as the cores do, and the sum is no more certain than one host. Hosts \
+             with another CPU, kernel or server have other costs.",
+        ),
+        fixed(
+            "hosts at their own rates",
+            "Each is counted over the time of its own log, and the rates are added. The busiest \
+             minute of all is that of their logs together, where these are of the same time.",
+        ),
     ]
 }
 
@@ -245,7 +290,7 @@ fn bytes(mix: &RequestMix, in_every: &str) -> Assumption {
 }
 
 /// The assumption of HTTP/1.1, if the log has requests of HTTP/2 or 3.
-fn multiplexed(mix: &RequestMix) -> Option<Assumption> {
+fn multiplexed(mix: &RequestMix, with_tls: bool) -> Option<Assumption> {
     let known: u64 = mix.protocols.values().map(|tally| tally.requests).sum();
     let is_later = |name: &str| name.starts_with("HTTP/2") || name.starts_with("HTTP/3");
     let later = mix.protocols.iter().filter(|(name, _)| is_later(name));
@@ -254,9 +299,10 @@ fn multiplexed(mix: &RequestMix) -> Option<Assumption> {
         fixed(
             "HTTP/1.1",
             &format!(
-                "{} of the requests that have a version are of HTTP/2 or 3. Their frames, their \
-                 encryption and, with HTTP/3, UDP are in no cost here.",
-                percent(later as f64 / known.max(1) as f64)
+                "{} of the requests that have a version are of HTTP/2 or 3. Their frames{} and, \
+                 with HTTP/3, UDP are in no cost here.",
+                percent(later as f64 / known.max(1) as f64),
+                if with_tls { "" } else { ", their encryption" }
             ),
         )
     })

@@ -2,8 +2,10 @@
 //! the cost half of `zc advise`, as text and as JSON.
 
 mod assumptions;
+pub(crate) mod hosts;
 mod priced;
 mod responses;
+pub(crate) mod tls;
 mod units;
 mod verdict;
 
@@ -13,6 +15,7 @@ use serde::Serialize;
 use super::rates::{bits, moment, per_second};
 use crate::compare::aspects;
 use crate::digits::{percent, size};
+use crate::money::{money_with_half_width, of_currency};
 use crate::run::verdict::why_withheld;
 use crate::terminal::layout::Layout;
 use crate::terminal::note::{self, Note, note};
@@ -20,11 +23,12 @@ use crate::terminal::table::{Column, Grid};
 use crate::text::{list, wrap};
 pub use assumptions::Assumption;
 pub(crate) use priced::Priced;
+pub use tls::TlsRun;
 pub(crate) use units::Unit;
 use units::figure;
 use zc_access_log::RequestMix;
 use zc_analysis::Estimates;
-use zc_analysis::advise::{Asked, Compared, CostAdvice, PathAdvice, Unfit, advise};
+use zc_analysis::advise::{Compared, CostAdvice, Logged, PathAdvice, Question, Unfit, advise};
 use zc_analysis::compare::between_machines;
 use zc_run::{Cell, Host, Plan, Run, ServerState, escape};
 
@@ -33,6 +37,10 @@ use zc_run::{Cell, Host, Plan, Run, ServerState, escape};
 pub struct Costs {
     /// The run that costs are from.
     pub run: CostRun,
+    /// The run that the cost of encryption is from; null without one.
+    pub tls_run: Option<TlsRun>,
+    /// What is not known of HTTP/2 and 3; null where the log has none.
+    pub multiplexed: Option<String>,
     /// The costs.
     #[serde(flatten)]
     pub advice: CostAdvice,
@@ -70,8 +78,20 @@ pub struct CostServer {
     pub load: Option<String>,
 }
 
+/// The requests whose costs are asked for.
+#[derive(Debug, Clone, Copy)]
+pub struct Requests<'a> {
+    /// Those of all logs.
+    pub mix: &'a RequestMix,
+    /// The hosts by name, if they were named, each with its own.
+    pub hosts: &'a [(String, RequestMix)],
+    /// The share of the bytes over TLS, if it was stated: the logs are not asked then.
+    pub over_tls: Option<f64>,
+}
+
 impl Costs {
-    /// Costs of the requests of `mix` by the paths of a run, from `file`.
+    /// Costs of requests by the paths of a run, from `file`; `tls_file` is that of the run of
+    /// `zc run tls` in the question.
     ///
     /// # Errors
     /// See [`Unfit`].
@@ -79,11 +99,20 @@ impl Costs {
         run: &Run,
         estimates: &Estimates,
         file: &str,
-        mix: &RequestMix,
-        today: Option<&str>,
-        asked: Option<Asked>,
+        requests: Requests<'_>,
+        question: &Question<'_>,
+        tls_file: &str,
     ) -> Result<Self, Unfit> {
-        let advice = advise(run, &responses::logged_responses(mix), today, asked)?;
+        let Requests { mix, hosts, over_tls: stated } = requests;
+        let logged = |mix: &RequestMix| responses::logged_responses(mix, stated);
+        let of_hosts = hosts.iter().map(|(host, mix)| (host.clone(), logged(mix)));
+        let logged = Logged { all: logged(mix), hosts: of_hosts.collect() };
+        let advice = advise(run, &logged, question)?;
+        let tls_run = question.tls.map(|(tls, _)| TlsRun::new(tls, tls_file, run));
+        let over_tls = match &advice.tls {
+            Some(_) => 0.0,
+            None => over_tls(mix, stated, &run.header.plan),
+        };
         let plan = &run.header.plan;
         let bytes = |cell: &Cell| match plan.response_bytes(cell) {
             Some(bytes) => usize::try_from(bytes).ok(),
@@ -111,8 +140,11 @@ impl Costs {
                 &advice,
                 Priced::new(plan.traffic.server().is_some()),
                 &withheld_because,
-                over_tls(mix, plan),
+                over_tls,
+                tls_run.as_ref(),
             ),
+            tls_run,
+            multiplexed: tls::multiplexed(mix),
             withheld_because,
             advice,
         })
@@ -123,12 +155,25 @@ impl Costs {
     pub(crate) fn terminal(&self, layout: Layout) -> String {
         let mut out = note::terminal(&self.notes(), layout);
         out.push('\n');
-        out.push_str(&self.grid().terminal(layout));
-        out.push('\n');
+        for grid in self.grids() {
+            out.push_str(&grid.terminal(layout));
+            out.push('\n');
+        }
         let assumed: Vec<&str> =
             self.assumptions.iter().map(|assumption| assumption.assumed.as_str()).collect();
         out.push_str(&note::terminal(&[note("assumed", assumed.join("; "))], layout));
         out
+    }
+
+    /// The tables: the paths, the ways of encrypting, the hosts.
+    fn grids(&self) -> impl Iterator<Item = Grid> {
+        let tls = self.tls_grid();
+        std::iter::once(self.grid()).chain(tls).chain(hosts::grid(&self.advice))
+    }
+
+    /// The table of the ways of encrypting, where encryption is in the costs.
+    pub(crate) fn tls_grid(&self) -> Option<Grid> {
+        self.advice.tls.as_ref().map(|tls| tls::grid(tls, &self.advice.rates))
     }
 
     /// Words for the things that have costs: send paths, or configurations.
@@ -177,6 +222,10 @@ impl Costs {
             ));
         }
         notes.extend(self.outside().map(|text| note("lengths", text)));
+        let tls = self.advice.tls.as_ref();
+        notes.extend(self.tls_run.iter().flat_map(|run| run.notes(tls)));
+        notes.extend(self.multiplexed.clone().map(|text| note("HTTP/2", text)));
+        notes.extend(self.month().map(|text| note("a month", text)));
         notes.extend(self.doubts().into_iter().map(|doubt| note("doubt", doubt)));
         notes
     }
@@ -203,6 +252,22 @@ impl Costs {
             ));
         }
         (!parts.is_empty()).then(|| parts.join("; "))
+    }
+
+    /// What each path costs a month, where a core has a price.
+    fn month(&self) -> Option<String> {
+        let CostAdvice { paths, currency, price_per_core_hour, .. } = &self.advice;
+        let price = of_currency(&price_per_core_hour.as_ref()?.to_string(), currency);
+        let each = paths.iter().filter_map(|path| {
+            let Compared { value, saved } = path.money_per_month?;
+            let saved = saved.map_or_else(String::new, |saved| {
+                format!(", saved {}", money_with_half_width(&saved, currency))
+            });
+            let value = money_with_half_width(&value, currency);
+            Some(format!("{} {value}{saved}", escape(&path.path, 40)))
+        });
+        let each: Vec<String> = each.collect();
+        Some(format!("at {price} a core-hour: {}", each.join("; ")))
     }
 
     fn doubts(&self) -> Vec<String> {
@@ -281,11 +346,11 @@ impl Costs {
 }
 
 /// The share of a log's requests that were encrypted, where the run's were not.
-fn over_tls(mix: &RequestMix, plan: &Plan) -> f64 {
+fn over_tls(mix: &RequestMix, stated: Option<f64>, plan: &Plan) -> f64 {
     let is_https = |state: &ServerState| state.url.to_ascii_lowercase().starts_with("https:");
     match plan.traffic.server().is_some_and(|server| server.states.iter().any(is_https)) {
         true => 0.0,
-        false => mix.tls.with.requests as f64 / mix.all.requests.max(1) as f64,
+        false => stated.unwrap_or(mix.tls.with.requests as f64 / mix.all.requests.max(1) as f64),
     }
 }
 
@@ -317,3 +382,5 @@ fn share(share: f64) -> String {
 
 #[cfg(test)]
 pub(crate) mod tests;
+#[cfg(test)]
+mod tests_tls;

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use zc_access_log::{Minute, RequestMix};
-use zc_analysis::advise::{BusyMinute, LoggedResponses};
+use zc_analysis::advise::{BusyMinute, LoggedResponses, OverTls, TlsBytes};
 
-/// All responses of a mix, of whatever kind, by size and slice of time.
-pub(super) fn logged_responses(mix: &RequestMix) -> LoggedResponses {
+/// All responses of a mix, of whatever kind, by size and slice of time; `over_tls` is the share
+/// that is stated of them.
+pub(super) fn logged_responses(mix: &RequestMix, over_tls: Option<f64>) -> LoggedResponses {
     let together = mix.sizes.together();
     let places: BTreeMap<u64, usize> =
         together.bins().enumerate().map(|(place, bin)| (bin.from_bytes, place)).collect();
@@ -30,7 +31,17 @@ pub(super) fn logged_responses(mix: &RequestMix) -> LoggedResponses {
         slices: mix.slices.iter().map(in_bins).collect(),
         slices_of_span: slice_at(mix.last_unix_s).abs_diff(slice_at(mix.first_unix_s)) + 1,
         busy_minutes,
+        over_tls: match over_tls {
+            Some(share) => OverTls::Stated(share),
+            None if mix.tls.told() > 0 => OverTls::Logged(mix.slices.iter().map(tls).collect()),
+            None => OverTls::Unknown,
+        },
     }
+}
+
+fn tls(slice: &zc_access_log::Slice) -> TlsBytes {
+    let with = slice.tls.with.bytes as f64;
+    TlsBytes { with, told: with + slice.tls.without.bytes as f64 }
 }
 
 /// A minute with the slices that it is in.

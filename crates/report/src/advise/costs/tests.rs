@@ -3,7 +3,7 @@
 use super::*;
 use crate::advise::{Advice, AdvisedLog, json, json_schema, text};
 use zc_access_log::{MixBuilder, read_log};
-use zc_analysis::advise::{PathVerdict, Untold};
+use zc_analysis::advise::{Asked, PathVerdict, Question, Untold};
 use zc_analysis::estimate;
 use zc_run::{Factor, ResponsesPlan, SendPath, Traffic};
 use zc_testkit::synthetic::{Synthetic, size_sweep};
@@ -56,9 +56,13 @@ pub(crate) fn advice_of(log: &str, run: &Run, asked: Option<Asked>) -> Advice {
     let mut mix = MixBuilder::default();
     let summary = read_log(log.as_bytes(), None, &mut mix).unwrap();
     let mix = mix.finish().unwrap();
-    let costs = Costs::estimate(run, &estimate(run), "zc-a\u{1b}.json", &mix, None, asked).unwrap();
+    let requests = Requests { mix: &mix, hosts: &[], over_tls: None };
+    let question = Question { asked, ..Question::default() };
+    let file = "zc-a\u{1b}.json";
+    let costs = Costs::estimate(run, &estimate(run), file, requests, &question, "").unwrap();
     let log = AdvisedLog {
         log: "access.log".to_owned(),
+        host: None,
         format: summary.format,
         compression: None,
         lines: summary.lines,
@@ -68,7 +72,7 @@ pub(crate) fn advice_of(log: &str, run: &Run, asked: Option<Asked>) -> Advice {
         duration_unit: None,
         has_doubtful_durations: false,
     };
-    Advice { logs: vec![log], mix, costs: Some(costs) }
+    Advice { logs: vec![log], mix, host_mixes: Vec::new(), costs: Some(costs) }
 }
 
 #[test]
@@ -152,7 +156,7 @@ fn each_reason_is_a_sentence_and_paths_with_the_same_one_are_named_together() {
         for path in advice.paths.iter_mut().filter(|path| !path.today) {
             path.verdict = Some(PathVerdict::Untold { why });
         }
-        let sentence = verdict::sentence(&advice, Priced::new(false), &[], 0.0);
+        let sentence = verdict::sentence(&advice, Priced::new(false), &[], 0.0, None);
         assert!(
             sentence.starts_with(
                 "What sendfile and mmap+write instead of read+send save cannot be told: "
@@ -166,7 +170,7 @@ fn each_reason_is_a_sentence_and_paths_with_the_same_one_are_named_together() {
     assert_eq!(said.len(), reasons.len());
     // One that is known comes first.
     advice.paths[2].verdict = Some(PathVerdict::CostsMore { share: 0.1 });
-    let sentence = verdict::sentence(&advice, Priced::new(false), &[], 0.0);
+    let sentence = verdict::sentence(&advice, Priced::new(false), &[], 0.0, None);
     let begins = "At the log's 5.00/s mmap+write instead of read+send costs ";
     assert!(sentence.starts_with(begins), "{sentence}");
     assert!(sentence.contains("; what sendfile saves cannot be told: "), "{sentence}");

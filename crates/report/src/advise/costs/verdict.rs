@@ -2,9 +2,11 @@
 //! told; whether that is enough to matter, and for how much of the log it holds.
 
 use super::priced::Priced;
+use super::tls::{TlsRun, sentences};
 use super::units::{Unit, figure};
 use crate::advise::rates::per_second;
 use crate::digits::{percent, size};
+use crate::money::money_with_half_width;
 use crate::text::list;
 use zc_analysis::Figure;
 use zc_analysis::advise::{
@@ -26,9 +28,11 @@ impl Basis {
     fn from_advice(advice: &CostAdvice) -> Self {
         match advice.rates.asked {
             Some(rate) => Self { whose: "", rate, cores: |path| path.asked_cores },
-            None => {
-                Self { whose: "the log's ", rate: advice.rates.log, cores: |path| Some(path.cores) }
-            }
+            None => Self {
+                whose: if advice.hosts.is_empty() { "the log's " } else { "the hosts' " },
+                rate: advice.rates.log,
+                cores: |path| Some(path.cores),
+            },
         }
     }
 
@@ -39,12 +43,13 @@ impl Basis {
 }
 
 /// The answer; `over_tls` is the share of the requests that were encrypted although no cost here
-/// has encryption in it.
+/// has encryption in it, and `tls_run` the run that it is from where costs have it.
 pub(super) fn sentence(
     advice: &CostAdvice,
     priced: Priced,
     withheld_because: &[String],
     over_tls: f64,
+    tls_run: Option<&TlsRun>,
 ) -> String {
     let today = escape(&advice.today, 40);
     let others: Vec<(&PathAdvice, PathVerdict)> =
@@ -91,6 +96,15 @@ pub(super) fn sentence(
             )
         })
         .collect();
+    let nothing = others.iter().filter(|(_, verdict)| *verdict == PathVerdict::NothingToSave);
+    let nothing: Vec<String> = nothing.map(|(path, _)| escape(&path.path, 40)).collect();
+    if !nothing.is_empty() {
+        let save = if nothing.len() == 1 { "saves" } else { "save" };
+        parts.push(format!(
+            "{} {save} nothing, as all bytes are encrypted in user space",
+            list(&nothing)
+        ));
+    }
     let is_told = !parts.is_empty();
     // Paths of which it cannot be told for the same reason are named together.
     let mut open: Vec<(Untold, Vec<String>)> = Vec::new();
@@ -127,11 +141,33 @@ pub(super) fn sentence(
     if is_told && over_tls > 0.0 {
         text += &format!(
             " But {} of the requests went over TLS, where a path that does not copy saves nothing \
-             unless the kernel encrypts (kTLS): zc run server measures yours with TLS.",
-            percent(over_tls)
+             unless the kernel encrypts (kTLS): zc run server measures yours with TLS{}.",
+            percent(over_tls),
+            match priced.one {
+                "path" => ", and zc run tls what TLS costs here, which --tls-run takes",
+                _ => "",
+            }
         );
     }
-    text
+    text += &sentences(advice, tls_run);
+    text + &month(advice, others.first())
+}
+
+/// What today's path costs a month, and what the best one saves of it.
+fn month(advice: &CostAdvice, best: Option<&(&PathAdvice, PathVerdict)>) -> String {
+    let today = advice.paths.iter().find(|path| path.today);
+    let Some((today, money)) = today.and_then(|path| Some((path, path.money_per_month?))) else {
+        return String::new();
+    };
+    let sum = |money: &Figure| money_with_half_width(money, &advice.currency);
+    let saved = match best {
+        Some((path, PathVerdict::Saves { .. })) => path.money_per_month.and_then(|it| it.saved),
+        _ => None,
+    };
+    let saved = saved.zip(best).map_or_else(String::new, |(saved, (path, _))| {
+        format!(", of which {} saves {}", escape(&path.path, 40), sum(&saved))
+    });
+    format!(" A month of {} costs {}{saved}.", escape(&today.path, 40), sum(&money.value))
 }
 
 /// Says so if what the best path saves is too little to matter, and from which rate it would.
@@ -188,7 +224,7 @@ fn difference(
                 None => format!("{name} costs {by} more ({share})"),
             }
         }
-        (PathVerdict::Untold { .. }, _) => String::new(),
+        (PathVerdict::Untold { .. } | PathVerdict::NothingToSave, _) => String::new(),
     }
 }
 
@@ -196,7 +232,8 @@ fn rank(verdict: &PathVerdict) -> u8 {
     match verdict {
         PathVerdict::Saves { .. } => 0,
         PathVerdict::CostsMore { .. } => 1,
-        PathVerdict::Untold { .. } => 2,
+        PathVerdict::NothingToSave => 2,
+        PathVerdict::Untold { .. } => 3,
     }
 }
 

@@ -1,6 +1,6 @@
 //! The price of a core: `0.04/core-hour`, with a currency before or after the number or without.
 
-use zc_analysis::tune::Price;
+use zc_analysis::Price;
 use zc_run::{Error, Result, escape};
 
 /// Most characters of a currency.
