@@ -10,6 +10,7 @@ mod advise;
 mod advise_costs;
 mod advise_server_run;
 mod advise_servers;
+mod advise_tls;
 mod anonymise;
 mod classic;
 mod cli;

@@ -216,6 +216,18 @@ advise access.log --server-run run.json --from-run x
 advise access.log --server-run run.json --budget 5s
 advise access.log --server-run run.json --no-costs
 advise access.log --server-run run.json --rate 10G
+advise access.log --tls-run none.json
+advise access.log --tls-run run.json --server-run run.json
+advise access.log --tls some
+advise access.log --tls 1.5
+advise access.log --cipher des
+advise access.log --money 5
+advise access.log --no-costs --money 0.04/core-hour
+advise --host web1 --no-costs
+advise --host =access.log --no-costs
+advise --host web1= --no-costs
+advise --host web1=none.log --no-costs
+advise --host web1=access.log access.log --no-costs
 
 soak --period 1
 soak --period 1ms

@@ -103,8 +103,8 @@ pub(super) fn multiplexed(mix: &RequestMix) -> Option<String> {
     let of = |part: u64, all: u64| part as f64 / all.max(1) as f64;
     (requests > 0).then(|| {
         format!(
-            "{} of the requests and {} of the bytes, or of HTTP/3: what frames, header \
-             compression and UDP cost was not measured, and is in no cost",
+            "or HTTP/3: {} of the requests and {} of the bytes; what frames, header compression \
+             and UDP cost was not measured, and is in no cost",
             share(of(requests, mix.all.requests)),
             of_bytes(of(bytes, mix.all.bytes))
         )
@@ -156,7 +156,9 @@ pub(super) fn sentences(advice: &CostAdvice, run: Option<&TlsRun>) -> String {
         return " No byte went over TLS.".to_owned();
     }
     let cores = user.asked_cores.unwrap_or(user.cores);
-    let unit = Unit::for_cores(cores.value);
+    let today = advice.paths.iter().find(|path| path.today);
+    let all = today.map(|path| path.asked_cores.unwrap_or(path.cores).value);
+    let unit = Unit::for_cores(all.map_or(cores.value, |all| all.value));
     let today_is_of_kernel = tls.ways.iter().skip(1).any(|way| way.path == advice.today);
     let mut text = format!(
         " TLS in user space {} {} {} for {} of the bytes ({}).",
