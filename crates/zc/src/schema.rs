@@ -22,7 +22,7 @@ macro_rules! schemas {
 }
 
 /// The schemas by name, the default first.
-const SCHEMAS: [Schema; 10] = schemas![
+const SCHEMAS: [Schema; 11] = schemas![
     "run",
     "show",
     "compare",
@@ -30,6 +30,7 @@ const SCHEMAS: [Schema; 10] = schemas![
     "service",
     "http",
     "advise",
+    "tune",
     "fleet",
     "trend",
     "doctor"
@@ -39,7 +40,7 @@ const SCHEMAS: [Schema; 10] = schemas![
 #[derive(Debug, Args)]
 pub(super) struct SchemaArgs {
     /// `run`: a saved run; `show`: the output of zc show --json, and of zc report --json for one
-    /// run; `compare`, `calibrate`, `http`, `advise`, `fleet`, `trend`, `doctor`: that of zc
+    /// run; `compare`, `calibrate`, `http`, `advise`, `tune`, `fleet`, `trend`, `doctor`: that of zc
     /// compare --json, zc calibrate --json and so on (zc fleet report --json); `service`: that of
     /// zc soak --service --json [default: run]
     #[arg(
@@ -92,6 +93,7 @@ mod tests {
             ("service", zc_report::soak::service_schema()),
             ("http", zc_report::http::json_schema()),
             ("advise", zc_report::advise::json_schema()),
+            ("tune", zc_report::tune::json_schema()),
             ("fleet", zc_report::fleet::json_schema()),
             ("trend", zc_report::trend::json_schema()),
             ("doctor", zc_report::doctor::json_schema()),

@@ -161,7 +161,24 @@ impl Drawn {
             requests.extend(sizes.map(|bytes| Asked { kind, bytes }));
         }
         requests.shuffle(random);
+        longest_earlier(&mut requests);
         requests
+    }
+}
+
+/// Moves the longest tenth out of the last third, so that the last responses of a cycle have come
+/// soon after it: what is measured is whole cycles.
+fn longest_earlier(requests: &mut [Asked]) {
+    let mut sizes: Vec<u64> = requests.iter().map(|asked| asked.bytes).collect();
+    sizes.sort_unstable();
+    let Some(longest) = sizes.get(sizes.len() * 9 / 10).copied() else { return };
+    let end = requests.len() * 2 / 3;
+    let mut earlier = (0..end).collect::<Vec<_>>();
+    earlier.retain(|at| requests[*at].bytes < longest);
+    let late: Vec<usize> =
+        (end..requests.len()).filter(|at| requests[*at].bytes >= longest).collect();
+    for (late, early) in late.into_iter().zip(earlier) {
+        requests.swap(late, early);
     }
 }
 
@@ -194,6 +211,15 @@ mod tests {
         let mut both = (MixBuilder::default(), MixDraw::new(options));
         entries.into_iter().for_each(|entry| both.add(&entry, Stamp::End));
         both.1.finish(&both.0.finish().unwrap())
+    }
+
+    #[test]
+    fn the_last_third_of_a_cycle_has_none_of_the_longest_responses() {
+        let sizes = (1..=1000).map(|bytes| entry(Method::Get, 200, Some(bytes)));
+        let mix = draw(sizes, usual()).unwrap();
+        let of = |part: &[Asked]| part.iter().map(|asked| asked.bytes).max().unwrap();
+        let (early, late) = mix.requests.split_at(256 * 2 / 3);
+        assert!(of(early) > 990 && of(late) < 905, "{} {}", of(early), of(late));
     }
 
     fn usual() -> AskedOptions {

@@ -12,7 +12,7 @@ pub(super) fn notes(report: &TuneReport) -> Vec<Note> {
         note("server", format!("{}, {}", escape(&about.server, 200), escape(&about.site, 300))),
         note("mix", escape(&about.mix, 2000)),
     ];
-    notes.extend(about.said.iter().map(|said| note("said", escape(said, 2000))));
+    notes.extend(about.said.iter().map(|said| note("limits", escape(said, 2000))));
     notes.extend(controls::notes(&report.controls));
     notes
 }

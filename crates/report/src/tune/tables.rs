@@ -75,8 +75,9 @@ fn row(line: &LineAnswer, has_errors: bool, in_full: bool) -> Vec<String> {
     let latency = |of: fn(&Latency) -> u64| {
         line.latency.as_ref().map_or_else(String::new, |latency| ms(of(latency)))
     };
+    let name = if in_full { name(line) } else { short(&name(line)) };
     let mut row = vec![
-        name(line),
+        name,
         word(&line.verdict).to_owned(),
         line.ratio.as_ref().map_or_else(String::new, ratio_text),
         figure(line.saved_us_per_request),
@@ -91,6 +92,26 @@ fn row(line: &LineAnswer, has_errors: bool, in_full: bool) -> Vec<String> {
         row.push(escape(&line.present, 120));
     }
     row
+}
+
+/// A line's name in a table that has to fit a terminal: without what is the same in all sysctls,
+/// and of a long one its first word and as many of its last ones as there is room for.
+fn short(name: &str) -> String {
+    const LONGEST: usize = 38;
+    let name = name.replacen("sysctl net.ipv4.", "sysctl ", 1);
+    let mut words = name.split(' ');
+    let first = words.next().unwrap_or_default();
+    let mut room = LONGEST.saturating_sub(first.chars().count() + " ...".len());
+    let mut last: Vec<&str> = Vec::new();
+    for word in words.rev() {
+        let Some(left) = room.checked_sub(word.chars().count() + 1) else { break };
+        room = left;
+        last.insert(0, word);
+    }
+    match name.chars().count() > LONGEST && !last.is_empty() {
+        true => format!("{first} ... {}", last.join(" ")),
+        false => name,
+    }
 }
 
 /// How often a line was measured by itself, by the run that its figures are from.

@@ -11,7 +11,7 @@ use super::super::log_input::LogInput;
 use super::args::NginxArgs;
 use super::folder::Folder;
 use zc_access_log::{
-    AskedKind, AskedMix, AskedOptions, Collect, Entry, Format, MixBuilder, MixDraw, Stamp, read_log,
+    AskedKind, AskedMix, AskedOptions, Format, LeftOut, MixBuilder, MixDraw, read_log,
 };
 use zc_run::{Error, Result};
 use zc_servers::{MixFiles, mix_of_root, write_mix};
@@ -91,17 +91,10 @@ impl Mix {
         let percent = |share: f64| format!("{:.1} %", 100.0 * share);
         let mut said = Vec::new();
         if log.is_some() && mix.share_left_out() > FEW {
-            let of: Vec<String> = mix
-                .left_out
-                .named()
-                .into_iter()
-                .filter(|(_, requests)| *requests > 0)
-                .map(|(what, requests)| format!("{requests} {what}"))
-                .collect();
             said.push(format!(
                 "{} of the log's requests are not asked for: {}",
                 percent(mix.share_left_out()),
-                of.join(", ")
+                in_words(&mix.left_out)
             ));
         }
         if mix.cut.requests > 0.0 {
@@ -133,30 +126,21 @@ impl Mix {
     }
 }
 
-/// Counts of a log, and a draw from it.
-#[derive(Debug)]
-struct Both {
-    counts: MixBuilder,
-    draw: MixDraw,
-}
-
-impl Collect for Both {
-    fn add(&mut self, entry: &Entry, stamp: Stamp) {
-        self.counts.add(entry, stamp);
-        self.draw.add(entry, stamp);
-    }
+fn in_words(left_out: &LeftOut) -> String {
+    let some = left_out.named().into_iter().filter(|(_, requests)| *requests > 0);
+    some.map(|(what, requests)| format!("{requests} {what}")).collect::<Vec<_>>().join(", ")
 }
 
 fn drawn(input: LogInput, format: Option<Format>, options: AskedOptions) -> Result<Mix> {
     let name = input.name.clone();
     let (text, _) = input.read()?;
-    let mut both = Both { counts: MixBuilder::default(), draw: MixDraw::new(options) };
+    let mut both = (MixBuilder::default(), MixDraw::new(options));
     let summary = read_log(text, format, &mut both)
         .map_err(|unusable| log_format::refused(&name, unusable, ""))?;
     log_format::say(&name, &summary, "");
     let empty = || Error::input("empty-log", format!("the log \"{name}\" has no requests"));
-    let counts = both.counts.finish().ok_or_else(empty)?;
-    let mix = both.draw.finish(&counts).map_err(|left_out| {
+    let counts = both.0.finish().ok_or_else(empty)?;
+    let mix = both.1.finish(&counts).map_err(|left_out| {
         let of: Vec<String> = left_out
             .named()
             .into_iter()

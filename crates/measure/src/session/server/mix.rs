@@ -1,9 +1,13 @@
 //! A mix of requests that every state of a server is asked for, all of it in each window: one length
 //! says nothing of a setting that matters for others.
 
+use super::rate;
 use zc_load::Targets;
 use zc_run::{Cell, ResponseFacts, ServerMix};
 use zc_servers::{Replayed, Whole};
+
+/// The least time that the schedule of a mix takes.
+const LEAST_S: f64 = 0.2;
 
 /// Requests of the mix and bytes of all bodies.
 pub(super) fn plan(mix: &Targets) -> ServerMix {
@@ -25,6 +29,12 @@ pub(super) fn asked_for(mix: &Targets, cells: &[Cell]) -> Replayed {
         whole: Whole { responses: requests, body_bytes },
         requests_per_s: None,
     }
+}
+
+/// The highest rate at which the mix is asked for: at a higher one, the time that its last responses
+/// take beyond the schedule would be much of a window.
+pub(super) fn highest_rate(mix: &Targets) -> f64 {
+    rate::round_below(mix.turns() as f64 / LEAST_S)
 }
 
 /// What a response of the mix is on average. Each was compared with what is expected of it.

@@ -148,7 +148,11 @@ pub(crate) fn prepare(
     // Also where the rate is given: a state that answers nothing is found here.
     let mut rates = match compared.several {
         true => rate::by_length(&of_states, &speeds)?,
-        false => BTreeMap::from([(body_bytes, rate::choose(&speeds)?)]),
+        false => {
+            let chosen = rate::choose(&speeds)?;
+            let at_most = options.mix.as_ref().map_or(f64::INFINITY, mix::highest_rate);
+            BTreeMap::from([(body_bytes, chosen.min(at_most))])
+        }
     };
     let earlier = rate::shared(&of_states, &speeds);
     let KnownRates { rates: known, note } =
