@@ -157,8 +157,14 @@ impl<'a> Copies<'a> {
     /// The first error of nginx, without its name for the file, which is a copy.
     fn words(&self, said: &str) -> String {
         let first = said.lines().find(|line| line.contains("[emerg]")).or(said.lines().next());
-        let first = first.unwrap_or("it says nothing").trim_start_matches("nginx: ");
-        let first = first.trim_start_matches("[emerg] ");
+        let first = first.unwrap_or("it says nothing");
+        // A time, the level, and who it is: `[emerg] 6532#6532: `.
+        let first = first.split_once("[emerg] ").map_or(first, |(_, words)| words);
+        let is_id = |id: &str| id.chars().all(|c| c.is_ascii_digit() || c == '#');
+        let first = match first.split_once(": ") {
+            Some((id, words)) if is_id(id) => words,
+            _ => first,
+        };
         let file = format!(" in {}", self.folder.path().join("checked").join(CONF).display());
         let first = first.split_once(&file).map_or(first, |(words, _)| words);
         escape(first, MOST_WORDS)

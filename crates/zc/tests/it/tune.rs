@@ -224,7 +224,7 @@ fn what_cannot_be_tuned_is_a_sentence() {
         (&["--money", "cheap"], 2, "invalid-price"),
         (&["--server-name", "nobody.test"], 2, "no-such-server-name"),
         (&["--log", "none.log"], 3, "cannot-read-log"),
-        (&["--log", "empty.log"], 3, "empty-log"),
+        (&["--log", "empty.log"], 3, "cannot-read-log"),
         (&["--runs", "no-such-folder"], 5, "cannot-save-run"),
     ] {
         std::fs::write(live.path().join("zc/empty.log"), "").unwrap();
