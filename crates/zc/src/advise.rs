@@ -171,7 +171,7 @@ fn begins_well(args: &AdviseArgs, format: Option<&Format>) -> Result<()> {
     const LINES: u64 = 100;
     // A pipe can be read once.
     let files = args.named_logs().map(|(_, log)| log).filter(|log| log.is_file());
-    let inputs = files.map(|log| LogInput::open(log)).collect::<Result<Vec<_>>>()?;
+    let inputs = files.map(LogInput::open).collect::<Result<Vec<_>>>()?;
     let read = || {
         for input in inputs {
             let name = input.name.clone();

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::ValueHint;
 
-use super::known::{named, typed};
+use super::known::{one_of, typed};
 use super::read::Saved;
 use super::saved_here::{LEAST_BLOCKS, is_kept, newest};
 use super::tell;
@@ -28,7 +28,7 @@ pub(super) struct TlsArgs {
     )]
     tls_run: Option<PathBuf>,
     /// The cipher of that run [default: the AES-GCM that costs least]
-    #[arg(long, value_name = "NAME", value_parser = named::<Cipher>(ENCRYPTING),
+    #[arg(long, value_name = "NAME", value_parser = one_of(ENCRYPTING.iter().copied(), cipher),
           conflicts_with_all = ["server_run", "no_costs"], help_heading = "Costs")]
     pub(super) cipher: Option<Cipher>,
     /// How much of the bytes went over TLS: all, none, or a share as in 0.8 or 80% [default: as the
@@ -49,6 +49,14 @@ pub(super) struct TlsSource {
     pub(super) is_named: bool,
 }
 
+/// A cipher that encrypts.
+fn cipher(text: &str) -> Result<Cipher> {
+    let found: Option<Cipher> = text.parse().ok();
+    found
+        .filter(|cipher| *cipher != Cipher::Clear)
+        .ok_or_else(|| unknown_among("cipher", text, ENCRYPTING))
+}
+
 /// `all`, `none`, `0.8`, `80%`.
 fn share(text: &str) -> Result<f64> {
     let number = match (text, text.strip_suffix('%')) {
@@ -66,13 +74,22 @@ fn share(text: &str) -> Result<f64> {
 /// The run that was named, else the newest one of this machine in this folder.
 ///
 /// # Errors
-/// The run that was named cannot be opened.
+/// The run that was named cannot be opened; there is none, and a cipher of it was named.
 pub(super) fn source(args: &TlsArgs) -> Result<Option<TlsSource>> {
     if let Some(path) = &args.tls_run {
         let saved = Saved::open(path)?;
         return Ok(Some(TlsSource { saved, name: tell::path(path), is_named: true }));
     }
-    let Some(path) = newest(fits)? else { return Ok(None) };
+    let Some(path) = newest(fits)? else {
+        return match args.cipher {
+            None => Ok(None),
+            Some(_) => Err(Error::input(
+                "no-run-of-tls",
+                "--cipher: no run of zc run tls of this machine is in this folder",
+            )
+            .help("zc run tls measures one; --tls-run names another")),
+        };
+    };
     let name = tell::path(&path);
     tell::note(&format!("what TLS costs is from \"{name}\""));
     Ok(Some(TlsSource { saved: Saved::open(&path)?, name, is_named: false }))

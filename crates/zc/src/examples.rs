@@ -114,6 +114,11 @@ const ADVISE: &[Example] = &[
         "costs of a run, also at a rate",
     ),
     (
+        "zc advise access.log --tls all --money '$0.04/core-hour'",
+        "with what encryption costs, by a run of zc run tls in this folder, and a month's price",
+    ),
+    ("zc advise --host web1=web1.log --host web2=web2.log", "hosts, and their sum"),
+    (
         "zc advise access.log --format '$remote_addr [$time_local] \"$request\" $status \
          $bytes_sent'",
         "a log_format of your own",

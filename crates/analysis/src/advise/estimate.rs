@@ -77,17 +77,17 @@ pub(super) fn advised(
     let kept = KeptBlocks::from_run(run);
     let curves = curves(&kept, groups, resamples);
     let names: Vec<&str> = groups.iter().map(|group| group.name.as_str()).collect();
-    // Blocks and slices are drawn independently, and so are those of each host. The blocks of the
-    // run are the same ones for all hosts, as its costs are.
-    let resampled = |responses, host: u64| {
-        let log = Log::resample(responses, resamples, !plan.seed.wrapping_add(host << 32));
+    // Blocks and slices are drawn independently. The blocks of the run are the same ones for all
+    // hosts, as its costs are. So are slices of time where logs have as many: hosts behind one
+    // balancer are busy at the same time. Of logs that vary by themselves the sum is the same.
+    let resampled = |responses| {
+        let log = Log::resample(responses, resamples, !plan.seed);
         let rows = Rows::new(&names, &curves, responses, &log, tls.as_ref());
         (log, rows)
     };
-    let hosts: Vec<(Log, Rows)> = std::iter::zip(&logged.hosts, 1..)
-        .map(|((_, responses), host)| resampled(responses, host))
-        .collect();
-    let (log, Rows { rows, encryption }) = match resampled(responses, 0) {
+    let hosts: Vec<(Log, Rows)> =
+        logged.hosts.iter().map(|(_, responses)| resampled(responses)).collect();
+    let (log, Rows { rows, encryption }) = match resampled(responses) {
         one if hosts.is_empty() => one,
         (log, rows) => {
             let of_hosts: Vec<(&Rows, f64)> =

@@ -94,7 +94,8 @@ fn runs_without_what_is_asked_of_them_are_refused() {
     assert!(stderr(&output).contains("hint: zc run tls "), "{}", stderr(&output));
     let args = ["--tls-run", "tls.json", "--cipher", "chacha20-poly1305"];
     assert_eq!(refused(&tls(&args), 2), "unknown-cipher");
-    assert_eq!(refused(&tls(&["--tls-run", "none.json"]), 3), "no-such-file");
+    assert_eq!(refused(&tls(&["--tls-run", "none.json"]), 3), "cannot-read");
+    assert_eq!(refused(&tls(&["--cipher", "aes-256-gcm"]), 3), "no-run-of-tls");
 }
 
 /// The newest one of this machine is taken, and one of another is not.

@@ -1,6 +1,6 @@
 //! Several hosts: a row for each, and their sum.
 
-use super::share;
+use super::part::share;
 use super::units::{Unit, figure};
 use crate::advise::rates::{bits, per_second};
 use crate::terminal::table::{Column, Grid};

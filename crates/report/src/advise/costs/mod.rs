@@ -3,6 +3,8 @@
 
 mod assumptions;
 pub(crate) mod hosts;
+mod machines;
+mod part;
 mod priced;
 mod responses;
 pub(crate) mod tls;
@@ -13,7 +15,6 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::rates::{bits, moment, per_second};
-use crate::compare::aspects;
 use crate::digits::{percent, size};
 use crate::money::{money_with_half_width, of_currency};
 use crate::run::verdict::why_withheld;
@@ -22,6 +23,8 @@ use crate::terminal::note::{self, Note, note};
 use crate::terminal::table::{Column, Grid};
 use crate::text::{list, wrap};
 pub use assumptions::Assumption;
+pub use machines::machine_differences;
+use part::share;
 pub(crate) use priced::Priced;
 pub use tls::TlsRun;
 pub(crate) use units::Unit;
@@ -29,8 +32,7 @@ use units::figure;
 use zc_access_log::RequestMix;
 use zc_analysis::Estimates;
 use zc_analysis::advise::{Compared, CostAdvice, Logged, PathAdvice, Question, Unfit, advise};
-use zc_analysis::compare::between_machines;
-use zc_run::{Cell, Host, Plan, Run, ServerState, escape};
+use zc_run::{Cell, Plan, Run, ServerState, escape};
 
 /// Costs of requests, and their basis.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -364,20 +366,6 @@ fn server(CostServer { started_by, load }: &CostServer) -> String {
         text += &format!("; requests {}", escape(load, 300));
     }
     text
-}
-
-/// Differences between a run's machine or kernel and this one, in words; empty if there are none.
-pub fn machine_differences(run: &Host, this: &Host) -> Vec<String> {
-    between_machines(run, this).iter().map(aspects::text).collect()
-}
-
-/// A share that is above 0.
-fn share(share: f64) -> String {
-    match share {
-        little if little < 0.0005 => "< 0.1 %".to_owned(),
-        much if (0.995..1.0).contains(&much) => "> 99 %".to_owned(),
-        share => percent(share),
-    }
 }
 
 #[cfg(test)]

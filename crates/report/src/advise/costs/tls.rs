@@ -4,8 +4,9 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::machines::machine_differences;
+use super::part::share;
 use super::units::{Unit, figure};
-use super::{machine_differences, share};
 use crate::run::notes_below::unavailable;
 use crate::terminal::note::{Note, note};
 use crate::terminal::table::{Column, Grid};
