@@ -3,11 +3,13 @@
 use clap::Command;
 
 /// Groups of commands, in the order of the help.
-const GROUPS: [(&str, &[&str]); 6] = [
+const GROUPS: [(&str, &[&str]); 5] = [
     ("Measure", &["run", "profile", "soak", "doctor", "plan", "serve"]),
-    ("Read saved runs", &["show", "report", "compare", "calibrate"]),
+    (
+        "Saved runs and fleets",
+        &["show", "report", "compare", "calibrate", "fleet", "trend", "export"],
+    ),
     ("Servers and their logs", &["tune", "http", "advise"]),
-    ("Fleets and archives", &["fleet", "trend", "export"]),
     ("Tools of 2001", &["zcs", "zcc", "cyclesoak", "run-rr", "ttcp", "install-classic"]),
     ("For other programs", &["convert", "schema", "generate"]),
 ];

@@ -219,7 +219,7 @@ mod tests {
             let line = line.split(['>', '|', ';']).next().unwrap_or_default().replace('\'', "");
             let words = line.split_whitespace().skip_while(|word| *word == "sudo");
             // Quoted commands have spaces, which a parser of examples need not understand.
-            if !["--ab", "--via", "--serve"].iter().any(|option| line.contains(option)) {
+            if !["--ab", "--via", "--serve", "--try"].iter().any(|option| line.contains(option)) {
                 assert!(Cli::command().try_get_matches_from(words).is_ok(), "{line}");
             }
         }

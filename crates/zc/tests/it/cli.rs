@@ -414,8 +414,8 @@ fn without_factors(help: &str) -> String {
 fn generated_schemas_are_those_that_zc_schema_prints() {
     let folder = tempfile::tempdir().unwrap();
     assert_eq!(printed(&zc_in(folder.path(), &["generate", "schema", "."])), "");
-    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 10);
-    let of_runs = ["run", "show", "compare", "calibrate", "http", "advise", "service"];
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 11);
+    let of_runs = ["run", "show", "compare", "calibrate", "http", "advise", "tune", "service"];
     for name in of_runs.into_iter().chain(["fleet", "trend", "doctor"]) {
         let path = folder.path().join(format!("zc-{name}.schema.json"));
         assert_eq!(std::fs::read_to_string(path).unwrap(), printed(&zc(&["schema", name])));
