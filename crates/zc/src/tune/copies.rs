@@ -116,6 +116,14 @@ impl<'a> Copies<'a> {
             let why = "it is one for all sockets of a network namespace, and the copies share one";
             return Fate::NotTried { why: why.to_owned() };
         }
+        if let Change::Sysctl { name, value } = change
+            && name == CONGESTION_CONTROL
+            && let Err(error) = may_use(value)
+        {
+            return Fate::NotTried {
+                why: format!("this user may not use it: {}", in_words(&error)),
+            };
+        }
         match self.check(&[change]) {
             Ok(()) => Fate::Tried,
             Err(words) => Fate::Refused { words },
@@ -215,6 +223,12 @@ impl<'a> Copies<'a> {
         let command = format!("exec {} {INTERNAL} {COPIES} {}", quoted(&own), quoted(&job));
         Ok(Started { command, urls })
     }
+}
+
+/// Tries a congestion control on a socket: those that are not in tcp_allowed_congestion_control take
+/// CAP_NET_ADMIN.
+fn may_use(congestion: &str) -> std::io::Result<()> {
+    zc_kernel::tcp::set_congestion(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?, congestion)
 }
 
 /// The listening socket of a copy with such changes; `None`: its own.
