@@ -163,6 +163,13 @@ impl ServerRig {
         }
     }
 
+    /// Sets which responses of the log a window has all of.
+    pub fn set_replayed(&mut self, whole: Whole) {
+        if let Some(replayed) = &mut self.replayed {
+            replayed.whole = whole;
+        }
+    }
+
     /// The log that a cell replays; `None`: its responses are of one length.
     fn replayed(&self, cell: &Cell) -> Option<&Replayed> {
         self.replayed.as_ref().filter(|replayed| replayed.cells.contains(&cell.label))

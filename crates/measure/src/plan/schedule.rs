@@ -77,7 +77,7 @@ fn soaked(plan: &Plan) -> Vec<Turn> {
 
 /// The cells that run in the other states in place of `cell`, a control.
 fn in_place_of(plan: &Plan, cell: usize) -> impl Iterator<Item = usize> {
-    let control = plan.cells[cell].control;
+    let control = plan.cells[cell].control && !has_many_states(plan);
     let is_it = move |other: &usize| {
         let (cell_of, other_of) = (&plan.cells[cell], &plan.cells[*other]);
         control
@@ -87,6 +87,16 @@ fn in_place_of(plan: &Plan, cell: usize) -> impl Iterator<Item = usize> {
     };
     (0..plan.cells.len()).filter(is_it)
 }
+
+/// Whether a mix of requests is asked for in so many states that a trial rarely follows one of the
+/// same state: there, trials that are not recorded would be most of a block.
+fn has_many_states(plan: &Plan) -> bool {
+    let server = plan.traffic.server();
+    server.is_some_and(|server| server.mix.is_some() && server.states.len() > FEW_STATES)
+}
+
+/// Of the trials of more states than this, at most every third follows one of the same.
+const FEW_STATES: usize = 4;
 
 #[cfg(test)]
 mod tests {

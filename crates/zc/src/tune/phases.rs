@@ -21,8 +21,8 @@ use zc_measure::session::{self, BlockOptions, Kind, Outcome, ServerOptions, Stat
 use zc_run::{Error, ErrorKind, Result, Run};
 use zc_tune::Change;
 
-/// Connections to each copy.
-const CONNECTIONS: usize = 8;
+/// Connections to each copy: enough for those that send long responses not to hold up the others.
+const CONNECTIONS: usize = 16;
 
 /// Time limit of a response, and of the servers' first answer.
 const TIMEOUT: Duration = Duration::from_secs(10);

@@ -1,13 +1,15 @@
-//! A mix of requests that every state of a server is asked for, all of it in each window: one length
+//! A mix of requests that every state of a server is asked for, whole cycles of it in each window: one length
 //! says nothing of a setting that matters for others.
 
-use super::rate;
 use zc_load::Targets;
 use zc_run::{Cell, ResponseFacts, ServerMix};
 use zc_servers::{Replayed, Whole};
 
-/// The least time that the schedule of a mix takes.
-const LEAST_S: f64 = 0.2;
+/// The least time that the schedule of a window takes.
+const LEAST_S: f64 = 0.25;
+
+/// Cycles at top speed: of one alone, its longest response would be most of the time.
+const CYCLES_AT_TOP_SPEED: u64 = 8;
 
 /// Requests of the mix and bytes of all bodies.
 pub(super) fn plan(mix: &Targets) -> ServerMix {
@@ -21,20 +23,28 @@ pub(super) fn plan(mix: &Targets) -> ServerMix {
 
 /// The mix as the rig needs it, in all cells and in the positive control of the first.
 pub(super) fn asked_for(mix: &Targets, cells: &[Cell]) -> Replayed {
-    let ServerMix { requests, body_bytes } = plan(mix);
     let labels = cells.iter().map(|cell| cell.label.clone());
     let positive = cells.first().map(|first| super::cells::positive(first, 1.0, 1, 1.0).label);
     Replayed {
         cells: labels.chain(positive).collect(),
-        whole: Whole { responses: requests, body_bytes },
+        whole: cycles_of(mix, CYCLES_AT_TOP_SPEED),
         requests_per_s: None,
     }
 }
 
-/// The highest rate at which the mix is asked for: at a higher one, the time that its last responses
-/// take beyond the schedule would be much of a window.
-pub(super) fn highest_rate(mix: &Targets) -> f64 {
-    rate::round_below(mix.turns() as f64 / LEAST_S)
+/// The responses of a window at a rate: whole cycles of the mix, whose schedule takes long enough for
+/// the time of its last responses to be little of it.
+pub(super) fn at_rate(mix: &Targets, requests_per_s: f64) -> Whole {
+    let cycles = (requests_per_s * LEAST_S / mix.turns() as f64).ceil();
+    cycles_of(mix, (cycles as u64).max(1))
+}
+
+fn cycles_of(mix: &Targets, cycles: u64) -> Whole {
+    let ServerMix { requests, body_bytes } = plan(mix);
+    Whole {
+        responses: requests.saturating_mul(cycles),
+        body_bytes: body_bytes.saturating_mul(cycles),
+    }
 }
 
 /// What a response of the mix is on average. Each was compared with what is expected of it.

@@ -148,11 +148,7 @@ pub(crate) fn prepare(
     // Also where the rate is given: a state that answers nothing is found here.
     let mut rates = match compared.several {
         true => rate::by_length(&of_states, &speeds)?,
-        false => {
-            let chosen = rate::choose(&speeds)?;
-            let at_most = options.mix.as_ref().map_or(f64::INFINITY, mix::highest_rate);
-            BTreeMap::from([(body_bytes, chosen.min(at_most))])
-        }
+        false => BTreeMap::from([(body_bytes, rate::choose(&speeds)?)]),
     };
     let earlier = rate::shared(&of_states, &speeds);
     let KnownRates { rates: known, note } =
@@ -171,7 +167,10 @@ pub(crate) fn prepare(
     }
     let zc_chooses = options.requests_per_s.is_none() && options.generator.is_empty();
     rig.set_rate(rates[&body_bytes], body_bytes, zc_chooses);
-    rig.set_replay_rate(rates[&body_bytes]);
+    if let Some(mix) = &options.mix {
+        rig.set_replay_rate(rates[&body_bytes]);
+        rig.set_replayed(mix::at_rate(mix, rates[&body_bytes]));
+    }
     if !options.generator.is_empty() {
         given(&mut rates, rate::of_generator(&mut rig, &cells, &speeds, steps)?);
         rig.set_rate(rates[&body_bytes], body_bytes, false);
