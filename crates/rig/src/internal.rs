@@ -10,6 +10,9 @@ pub const KEEPER: &str = "keeper";
 /// The process that starts several servers as one (`zc_servers::serve_copies`); the argument after
 /// it is the file that lists them.
 pub const COPIES: &str = "copies";
+/// The process that removes a folder when the one that made it is gone (`zc tune`); the argument
+/// after it is the folder.
+pub const FOLDER: &str = "folder";
 /// The process that serves NFS (`zc_servers::serve_nfs`); the argument after it is its job as
 /// JSON.
 pub const NFS_SERVE: &str = "nfs-serve";

@@ -8,15 +8,12 @@
 //! (<https://nginx.org/en/docs/control.html#upgrade>, `ngx_add_inherited_sockets`).
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
-use std::os::fd::{AsFd as _, OwnedFd};
-use std::path::{Path, PathBuf};
+use std::os::fd::OwnedFd;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use signal_hook::consts::SIGTERM;
 
-use zc_kernel::spawn::HeldSignals;
 use zc_kernel::{spawn, tcp};
 use zc_run::{Error, Result, in_words};
 
@@ -30,17 +27,6 @@ pub struct ServerCopy {
     pub words: Vec<String>,
     /// The listening socket that it is given; `None`: it makes its own.
     pub listener: Option<Listening>,
-}
-
-/// Several copies, and what is removed where zc is gone.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ServerCopies {
-    /// The copies.
-    pub copies: Vec<ServerCopy>,
-    /// The folder of their configurations and files, which is zc's.
-    pub folder: PathBuf,
-    /// The process that made it, and removes it unless it is killed.
-    pub owner: i32,
 }
 
 /// A listening socket with options that the sockets it accepts inherit.
@@ -79,41 +65,25 @@ impl Listening {
 /// # Errors
 /// The file cannot be read, a copy cannot be started, or all have ended.
 pub fn serve(job: &Path) -> Result<()> {
-    // SIGTERM ends the copies, and this process ends when they have.
-    let signals =
-        HeldSignals::hold(&[SIGTERM]).map_err(|error| Error::os("block signals", error))?;
     let text = std::fs::read_to_string(job).map_err(|error| {
         Error::failed("copies-unreadable", format!("cannot read the copies: {}", in_words(&error)))
     })?;
-    let all: ServerCopies = serde_json::from_str(&text)
+    let copies: Vec<ServerCopy> = serde_json::from_str(&text)
         .map_err(|error| Error::failed("copies-unreadable", format!("the copies: {error}")))?;
-    let owner = spawn::pidfd(all.owner);
-    let children: Vec<Child> =
-        all.copies.iter().map(|copy| start(copy, &signals)).collect::<Result<_>>()?;
+    let children: Vec<Child> = copies.iter().map(start).collect::<Result<_>>()?;
     for mut child in children {
         // Which of them is missing is seen by who asks it.
         let _ = child.wait();
     }
-    let owner_is_gone = match &owner {
-        Ok(owner) => {
-            let ended = spawn::wait_readable(&[owner.as_fd()], Some(Duration::ZERO));
-            matches!(ended.as_deref(), Ok([true]))
-        }
-        Err(_) => true,
-    };
-    if owner_is_gone {
-        let _ = std::fs::remove_dir_all(&all.folder); // nobody is left to be told
-    }
     Err(Error::remote("program-ended", "every copy of the server has ended"))
 }
 
-fn start(copy: &ServerCopy, signals: &HeldSignals) -> Result<Child> {
+fn start(copy: &ServerCopy) -> Result<Child> {
     let Some((program, arguments)) = copy.words.split_first() else {
         return Err(Error::failed("copies-unreadable", "a copy names no program"));
     };
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null());
-    signals.release_in_child(&mut command);
     if let Some(listening) = &copy.listener {
         spawn::inherit(&mut command, listening.open()?, FIRST_FREE);
         command.env("NGINX", format!("{FIRST_FREE};"));

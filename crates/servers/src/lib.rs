@@ -24,7 +24,7 @@ mod whole;
 
 pub use asked_for::AskedFor;
 pub use asker::{Asker, RemoteLoad};
-pub use copies::{Listening, ServerCopies, ServerCopy, serve as serve_copies};
+pub use copies::{Listening, ServerCopy, serve as serve_copies};
 pub use found::Found;
 pub use generator::{Generator, URL as GENERATOR_URL};
 pub use kept::keep as keep_server;

@@ -5,9 +5,9 @@ use std::ffi::OsString;
 use std::io;
 use std::path::Path;
 
-use super::rights;
+use super::{rights, tune};
 use zc_measure::session::states;
-use zc_rig::internal::{COPIES, HELPER, INTERNAL, KEEPER, NFS_READ, NFS_SERVE, WATCHDOG};
+use zc_rig::internal::{COPIES, FOLDER, HELPER, INTERNAL, KEEPER, NFS_READ, NFS_SERVE, WATCHDOG};
 use zc_rig::meter;
 use zc_run::{Error, Result};
 
@@ -23,6 +23,7 @@ fn job(words: &[OsString]) -> Result<()> {
         [WATCHDOG] => states::watchdog::keep(),
         [KEEPER] => zc_servers::keep_server(),
         [COPIES, job] => zc_servers::serve_copies(Path::new(job)),
+        [FOLDER, folder] => tune::keep_folder(Path::new(folder)),
         [NFS_SERVE, job] => zc_servers::serve_nfs(job),
         [NFS_READ, orders, answers, counts] => {
             zc_servers::read_by_mounts(Path::new(orders), Path::new(answers), Path::new(counts))

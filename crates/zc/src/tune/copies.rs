@@ -12,7 +12,7 @@ use super::stand_in;
 use zc_analysis::tune::Fate;
 use zc_rig::internal::{COPIES, INTERNAL};
 use zc_run::{Error, Result, escape, in_words};
-use zc_servers::{Listening, ServerCopies, ServerCopy};
+use zc_servers::{Listening, ServerCopy};
 use zc_tune::Change;
 use zc_tune::nginx::{Config, Scheme, Shadow, Site};
 
@@ -210,12 +210,7 @@ impl<'a> Copies<'a> {
             });
             urls.push(format!("{scheme}://{}:{port}/", host(self.site)));
         }
-        let job = ServerCopies {
-            copies,
-            folder: self.folder.path().to_owned(),
-            owner: std::process::id() as i32,
-        };
-        let text = serde_json::to_string(&job)
+        let text = serde_json::to_string(&copies)
             .map_err(|error| Error::failed("copies-unreadable", format!("the copies: {error}")))?;
         let job = self.folder.write("copies.json", &text)?;
         let own = std::env::current_exe().map_err(|error| Error::os("find this program", error))?;

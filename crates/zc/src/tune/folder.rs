@@ -1,15 +1,57 @@
 //! The folder of a tuning: the files that are asked for, and the copies of the configuration with
 //! all that their servers write. Everybody may read it, as workers may be another user's; it is
-//! removed at the end, and by the process that keeps the copies where zc was killed.
+//! removed at the end, by a process of its own where zc was killed.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+
+use zc_kernel::spawn::HeldSignals;
+use zc_rig::internal::{FOLDER, INTERNAL};
 use zc_run::{Error, Result, in_words};
 
-/// A folder that is removed with all that is in it.
-pub(super) struct Folder(tempfile::TempDir);
+/// Time for servers to end that still write to it.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A folder that is removed with all that is in it. Its fields are dropped in this order.
+pub(super) struct Folder {
+    folder: tempfile::TempDir,
+    _keeper: Keeper,
+}
+
+/// The process that removes the folder when its stdin ends.
+struct Keeper(Child);
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        drop(self.0.stdin.take());
+        drop(self.0.wait());
+    }
+}
+
+/// The whole life of that process: waits until stdin ends, and removes the folder, if it is there
+/// still.
+///
+/// # Errors
+/// Signals cannot be blocked.
+pub(in super::super) fn keep(folder: &Path) -> Result<()> {
+    // A closed terminal and a service manager's SIGTERM reach it too: zc hears them, and removes
+    // the folder itself.
+    let _signals = HeldSignals::hold(&[SIGINT, SIGTERM, SIGHUP, SIGQUIT])
+        .map_err(|error| Error::os("block signals", error))?;
+    drop(std::io::copy(&mut std::io::stdin(), &mut std::io::sink()));
+    let until = Instant::now() + PATIENCE;
+    // What is written meanwhile keeps it from being removed.
+    while fs::remove_dir_all(folder).is_err() && folder.exists() && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    Ok(())
+}
 
 impl Folder {
     /// Creates it below TMPDIR.
@@ -30,7 +72,17 @@ impl Folder {
             .map_err(|error| cannot(&error))?;
         let all_may_read = Permissions::from_mode(0o755);
         fs::set_permissions(folder.path(), all_may_read).map_err(|error| cannot(&error))?;
-        let folder = Self(folder);
+        let keeper = Command::new("/proc/self/exe")
+            .args([INTERNAL, FOLDER])
+            .arg(folder.path())
+            // SIGKILL to the group of this process is not for the one that cleans up.
+            .process_group(0)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .map_err(|error| Error::os("start the process that keeps a folder", error))?;
+        let folder = Self { folder, _keeper: Keeper(keeper) };
         folder.make("files")?;
         Ok(folder)
     }
@@ -41,7 +93,7 @@ impl Folder {
     /// # Errors
     /// [`ErrorKind::Output`](zc_run::ErrorKind): it cannot be made.
     pub(super) fn make(&self, name: &str) -> Result<PathBuf> {
-        let path = self.0.path().join(name);
+        let path = self.folder.path().join(name);
         fs::create_dir_all(&path)
             .and_then(|()| fs::set_permissions(&path, Permissions::from_mode(0o777)))
             .map_err(|error| self.cannot_write(name, &error))?;
@@ -50,12 +102,12 @@ impl Folder {
 
     /// The folder of the files that are asked for.
     pub(super) fn files(&self) -> PathBuf {
-        self.0.path().join("files")
+        self.folder.path().join("files")
     }
 
     /// It.
     pub(super) fn path(&self) -> &Path {
-        self.0.path()
+        self.folder.path()
     }
 
     /// Writes a file in it, and returns its path.
@@ -63,13 +115,13 @@ impl Folder {
     /// # Errors
     /// [`ErrorKind::Output`](zc_run::ErrorKind): it cannot be written.
     pub(super) fn write(&self, name: &str, text: &str) -> Result<PathBuf> {
-        let path = self.0.path().join(name);
+        let path = self.folder.path().join(name);
         fs::write(&path, text).map_err(|error| self.cannot_write(name, &error))?;
         Ok(path)
     }
 
     fn cannot_write(&self, name: &str, error: &std::io::Error) -> Error {
-        let place = self.0.path().join(name);
+        let place = self.folder.path().join(name);
         let message = format!("cannot write \"{}\": {}", place.display(), in_words(error));
         Error::output("cannot-write", message)
             .help("TMPDIR=FOLDER names a folder with room for the mix's files")

@@ -14,6 +14,7 @@ mod reading;
 mod stand_in;
 
 pub(super) use args::TuneArgs;
+pub(super) use folder::keep as keep_folder;
 
 use self::args::{NginxArgs, TuneServer};
 use self::copies::Copies;

@@ -113,6 +113,14 @@ impl Live {
     }
 }
 
+impl Drop for Live {
+    /// Its workers end with their master when that is asked to, and not when it is killed.
+    fn drop(&mut self) {
+        let _ = rustix::process::kill_process(Pid::from_child(&self.server), Signal::TERM);
+        drop(self.server.wait());
+    }
+}
+
 fn configuration(folder: &Path, port: u16) -> String {
     let folder = folder.display();
     format!(
@@ -217,7 +225,7 @@ fn a_line_that_nginx_refuses_is_told_in_its_words() {
 
 #[test]
 fn what_cannot_be_tuned_is_a_sentence() {
-    let Some(mut live) = Live::start() else { return };
+    let Some(live) = Live::start() else { return };
     let conf = live.path().join("nginx.conf");
     for (options, code, id) in [
         (&["--try", "server { listen 80; }"][..], 2, "block-to-try"),
@@ -241,5 +249,4 @@ fn what_cannot_be_tuned_is_a_sentence() {
     assert_eq!(refused(&output, 3), "cannot-read-configuration");
     assert!(live.is_alone() && live.answers());
     assert!(live.program.is_file());
-    live.server.kill().unwrap();
 }
