@@ -12,7 +12,7 @@
 //! they are corrected for the number of all its lines.
 //!
 //! Latencies have no interval, and chance is told from the states that do nothing
-//! ([`latency`]). A saving whose p99 rises is told and not advised.
+//! (see `latency.rs`). A saving whose p99 rises is told and not advised.
 
 mod answer;
 mod latency;
