@@ -12,7 +12,7 @@ use zc_load::{Fetched, HttpCounts, Load, Pace};
 use zc_run::{Error, Result};
 
 /// Time between an order to a load and its first request.
-pub(super) const LEAD_NS: u64 = 1_000_000;
+const LEAD_NS: u64 = 1_000_000;
 
 /// A load on another machine, as the rig sees it.
 pub trait RemoteLoad: Send {
@@ -75,8 +75,8 @@ impl Asker {
         }
     }
 
-    /// Asks an origin for everything that it is to be asked for, and compares what comes with what is
-    /// expected.
+    /// Asks an origin for everything that it is to be asked for, and compares what comes with what
+    /// is expected.
     ///
     /// # Errors
     /// It is another response, or there is none; or another machine asks.
@@ -181,6 +181,16 @@ impl Asker {
             Self::Nfs(nfs) => Some(nfs.counts()),
             Self::Generator(generator) => {
                 Some(generator.counts().unwrap_or_else(|| generator.load().counts()))
+            }
+        }
+    }
+
+    /// The counts before a phase of an origin begins, with which those of the phase go on.
+    pub(super) fn counts_before(&self, origin: usize) -> HttpCounts {
+        match self {
+            Self::Nfs(nfs) => nfs.counts_before(origin),
+            Self::Here(_) | Self::There(_) | Self::Generator(_) => {
+                self.counts().unwrap_or_default()
             }
         }
     }

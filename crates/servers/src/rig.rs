@@ -10,7 +10,7 @@ use super::served::Served;
 use super::whole::{Replayed, Whole};
 use zc_kernel::clock::{monotonic_ns, sleep_until};
 use zc_kernel::sched;
-use zc_load::Pace;
+use zc_load::{HttpCounts, Pace};
 use zc_rig::meter::{WakeLatency, checks};
 use zc_rig::trial::{
     Bench, LEAST_WARMUP_NS, Limit, Links, Machine, conditions, count_sniffers, edge, edge_ns,
@@ -62,6 +62,15 @@ pub struct ServerRig {
     latencies_of_block: BTreeMap<String, zc_load::Latencies>,
     /// Latencies of all blocks that count.
     latencies: BTreeMap<String, zc_load::Latencies>,
+}
+
+/// Whole responses that are asked for.
+struct Begun {
+    whole: Whole,
+    /// What had been counted before.
+    before: HttpCounts,
+    /// When the first request is due.
+    begin_ns: u64,
 }
 
 impl ServerRig {
@@ -245,21 +254,30 @@ impl ServerRig {
         }
     }
 
-    /// Reads what bounds a window over whole responses, the first of which is due at `begin_ns`.
-    fn watch_whole(
+    /// Opens a window over whole responses, and has the load ask for them; `None`: the load has no
+    /// such limit. It is opened before the load is told: afterwards this thread may be late, and
+    /// responses would come before the window.
+    fn begin_whole(
         &self,
         whole: Whole,
+        origin: usize,
         pace: Pace,
-        begin_ns: u64,
         opened: &mut Reading,
-        closed: &mut Reading,
-    ) -> Result<()> {
-        let before = self.load.counts().unwrap_or_default();
-        self.edge(Whole::opens_ns(begin_ns), |rig| {
-            rig.accounts(opened);
+    ) -> Result<Option<Begun>> {
+        let before = self.load.counts_before(origin);
+        self.edge(monotonic_ns(), |rig| {
+            count(&before, opened);
+            rig.clocks(opened);
             opened.soak = rig.machine.soaked();
         })?;
-        let ended_ns = whole.wait(&self.load, &before, pace, begin_ns)?;
+        let begin_ns = self.load.go_for(origin, pace, whole.responses)?;
+        Ok(begin_ns.map(|begin_ns| Begun { whole, before, begin_ns }))
+    }
+
+    /// Closes a window over whole responses when all have come.
+    fn watch_whole(&self, begun: &Begun, pace: Pace, closed: &mut Reading) -> Result<()> {
+        let Begun { whole, before, begin_ns } = begun;
+        let ended_ns = whole.wait(&self.load, before, pace, *begin_ns)?;
         self.edge(ended_ns, |rig| {
             closed.soak = rig.machine.soaked();
             rig.accounts(closed);
@@ -275,17 +293,7 @@ impl ServerRig {
 
     /// Reads the counts at the very edge: responses, and CPU time of the server and of the load.
     fn accounts(&self, into: &mut Reading) {
-        let counts = self.load.counts().unwrap_or_default();
-        into.sent = SendCounts {
-            bytes: counts.body_bytes,
-            calls: counts.responses,
-            ..SendCounts::default()
-        };
-        into.received = RecvCounts {
-            bytes: counts.body_bytes,
-            calls: counts.responses,
-            ..RecvCounts::default()
-        };
+        count(&self.load.counts().unwrap_or_default(), into);
         self.clocks(into);
     }
 
@@ -351,20 +359,18 @@ impl Bench for ServerRig {
         // its requests late, by more than a server takes to answer.
         self.slow_meters(&mut opened)?;
         let served_before = cell.transfer.nfs_call().and_then(|_| self.served.io_bytes());
-        let whole = match self.complete_responses(cell, pace) {
-            Some(whole) => {
-                self.load.go_for(origin, pace, whole.responses)?.map(|begin_ns| (whole, begin_ns))
-            }
+        let begun = match self.complete_responses(cell, pace) {
+            Some(whole) => self.begin_whole(whole, origin, pace, &mut opened)?,
             None => None,
         };
-        let begin_ns = match whole {
-            Some((_, begin_ns)) => begin_ns,
+        let begin_ns = match &begun {
+            Some(begun) => begun.begin_ns,
             None => self.load.go(origin, pace)?,
         };
         let burned = cell.burn_units_per_mb.filter(|_| kind.is_soaked());
         self.beside.go(burned, self.fixed.at(&cell.levels).rate_bytes_per_s);
-        let watched = match whole {
-            Some((whole, _)) => self.watch_whole(whole, pace, begin_ns, &mut opened, &mut closed),
+        let watched = match &begun {
+            Some(begun) => self.watch_whole(begun, pace, &mut closed),
             None => {
                 let opens_ns = begin_ns + self.timing.warmup_ns.max(LEAST_WARMUP_NS);
                 self.watch(opens_ns, length_ns, &mut opened, &mut closed)
@@ -386,7 +392,7 @@ impl Bench for ServerRig {
         if let Some(before) = served_before {
             nfs::same_bytes(cell, &phase, before, self.served.io_bytes())?;
         }
-        if let Some((whole, _)) = whole {
+        if let Some(Begun { whole, .. }) = &begun {
             whole.check(&phase)?;
         }
         count_by_rate(&phase, &opened, &mut closed);
@@ -440,6 +446,13 @@ impl Bench for ServerRig {
             }
         }
     }
+}
+
+/// Puts what a load has counted into a reading.
+fn count(counts: &HttpCounts, into: &mut Reading) {
+    let &HttpCounts { responses: calls, body_bytes: bytes, .. } = counts;
+    into.sent = SendCounts { bytes, calls, ..SendCounts::default() };
+    into.received = RecvCounts { bytes, calls, ..RecvCounts::default() };
 }
 
 /// Requests per second of a trial's window.

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use super::asked_for::AskedFor;
-use super::asker::{Asker, LEAD_NS};
+use super::asker::Asker;
 use zc_kernel::clock::monotonic_ns;
 use zc_load::{HttpCounts, Pace};
 use zc_run::{Error, Result};
@@ -52,11 +52,6 @@ impl Whole {
         let responses = (in_window.ceil() as u64).max(LEAST);
         (in_window < FEW)
             .then(|| Self { responses, body_bytes: responses.saturating_mul(body_bytes as u64) })
-    }
-
-    /// When a trial's window may be opened whose first request is due at `begin_ns`.
-    pub(super) fn opens_ns(begin_ns: u64) -> u64 {
-        begin_ns.saturating_sub(LEAD_NS / 2)
     }
 
     /// Waits until all responses have come and the next request would be due, and says when.

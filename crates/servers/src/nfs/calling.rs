@@ -72,9 +72,14 @@ impl Calling {
         }))
     }
 
-    /// The counts since the phase began; `None`: no phase is running.
+    /// The counts of all phases so far; `None`: none is running.
     pub(super) fn counts(&self) -> Option<CallCounts> {
-        self.goes_on.map(|_| self.reader.counts())
+        self.goes_on.map(|_| self.counts_so_far())
+    }
+
+    /// The counts of all phases so far.
+    pub(super) fn counts_so_far(&self) -> CallCounts {
+        self.reader.counts()
     }
 
     /// CPU time of the reader's processes so far.

@@ -95,14 +95,17 @@ impl NfsLoad {
 
     /// The counts since a moment before the phase.
     pub(crate) fn counts(&self) -> HttpCounts {
-        let Some(CallCounts { calls, bytes, failed }) = self.calling().counts() else {
-            return self.http().map(Load::counts).unwrap_or_default();
-        };
-        HttpCounts {
-            requests: calls + failed,
-            responses: calls,
-            body_bytes: bytes,
-            ..HttpCounts::default()
+        match self.calling().counts() {
+            Some(counts) => as_of_http(counts),
+            None => self.http().map(Load::counts).unwrap_or_default(),
+        }
+    }
+
+    /// The counts before a phase of an origin begins, with which those of the phase go on.
+    pub(crate) fn counts_before(&self, origin: usize) -> HttpCounts {
+        match self.http_origin(origin) {
+            Some((http, _)) => http.counts(),
+            None => as_of_http(self.calling().counts_so_far()),
         }
     }
 
@@ -117,5 +120,15 @@ impl NfsLoad {
     /// A panic while it was held leaves nothing half done that matters.
     fn calling(&self) -> MutexGuard<'_, Calling> {
         self.calling.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Calls as requests.
+fn as_of_http(CallCounts { calls, bytes, failed }: CallCounts) -> HttpCounts {
+    HttpCounts {
+        requests: calls + failed,
+        responses: calls,
+        body_bytes: bytes,
+        ..HttpCounts::default()
     }
 }
