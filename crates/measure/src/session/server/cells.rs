@@ -20,6 +20,11 @@ pub(super) fn cells<'s>(states: impl Iterator<Item = &'s HostState>) -> Vec<Cell
     states.map(|state| of(state, state.to_string(), false)).chain(control).collect()
 }
 
+/// The label of the positive control of `reference`.
+pub(super) fn positive_label(reference: &Cell) -> String {
+    format!("{}{POSITIVE_SUFFIX}", reference.label)
+}
+
 /// The positive control: the reference, beside which a soaker's units of work are done on the
 /// server's CPU. At its top speed the server keeps that CPU about busy.
 pub(super) fn positive(
@@ -30,7 +35,7 @@ pub(super) fn positive(
 ) -> Cell {
     let cost_s_per_mb = 1e6 / (top_requests_per_s * body_bytes as f64);
     Cell {
-        label: format!("{}{POSITIVE_SUFFIX}", reference.label),
+        label: positive_label(reference),
         control: true,
         burn_units_per_mb: Some(SHARE * cost_s_per_mb / unit_s),
         ..reference.clone()

@@ -1,6 +1,7 @@
-//! A mix of requests that every state of a server is asked for, whole cycles of it in each window: one length
-//! says nothing of a setting that matters for others.
+//! A mix of requests that every state of a server is asked for, whole cycles of it in each window:
+//! one length says nothing of a setting that matters for others.
 
+use super::cells;
 use zc_load::Targets;
 use zc_run::{Cell, ResponseFacts, ServerMix};
 use zc_servers::{Replayed, Whole};
@@ -22,9 +23,9 @@ pub(super) fn plan(mix: &Targets) -> ServerMix {
 }
 
 /// The mix as the rig needs it, in all cells and in the positive control of the first.
-pub(super) fn asked_for(mix: &Targets, cells: &[Cell]) -> Replayed {
-    let labels = cells.iter().map(|cell| cell.label.clone());
-    let positive = cells.first().map(|first| super::cells::positive(first, 1.0, 1, 1.0).label);
+pub(super) fn asked_for(mix: &Targets, states: &[Cell]) -> Replayed {
+    let labels = states.iter().map(|cell| cell.label.clone());
+    let positive = states.first().map(cells::positive_label);
     Replayed {
         cells: labels.chain(positive).collect(),
         whole: cycles_of(mix, CYCLES_AT_TOP_SPEED),
@@ -32,8 +33,8 @@ pub(super) fn asked_for(mix: &Targets, cells: &[Cell]) -> Replayed {
     }
 }
 
-/// The responses of a window at a rate: whole cycles of the mix, whose schedule takes long enough for
-/// the time of its last responses to be little of it.
+/// The responses of a window at a rate: whole cycles of the mix, whose schedule takes so long that
+/// the time of the last responses is little of it.
 pub(super) fn at_rate(mix: &Targets, requests_per_s: f64) -> Whole {
     let cycles = (requests_per_s * LEAST_S / mix.turns() as f64).ceil();
     cycles_of(mix, (cycles as u64).max(1))

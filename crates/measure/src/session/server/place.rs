@@ -53,7 +53,10 @@ impl Place {
         let address = SocketAddr::new(link.sender_address(), 0);
         let origins = options.states.iter().map(|each| {
             let origin = Origin::on(&each.url, address)?;
-            options.mix.clone().map_or(Ok(origin.clone()), |mix| origin.asked_for(mix))
+            match &options.mix {
+                Some(mix) => origin.asked_for(mix.clone()),
+                None => Ok(origin),
+            }
         });
         // From an address that exists only on that side: started elsewhere by mistake, the load
         // would fail before a packet leaves.
