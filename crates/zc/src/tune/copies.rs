@@ -10,6 +10,7 @@ use super::folder::Folder;
 use super::reading::Nginx;
 use super::stand_in;
 use zc_analysis::tune::Fate;
+use zc_kernel::tcp;
 use zc_rig::internal::{COPIES, INTERNAL};
 use zc_run::{Error, Result, escape, in_words};
 use zc_servers::{Listening, ServerCopy};
@@ -108,20 +109,12 @@ impl<'a> Copies<'a> {
         !std::mem::replace(&mut self.shadow.own_location, true)
     }
 
-    /// Whether a change can be tried, by the server's own check.
+    /// Whether a change can be tried: of a line, by the server's own check.
     pub(super) fn fate(&self, change: &Change) -> Fate {
-        if let Change::Sysctl { name, .. } = change
-            && ![CONGESTION_CONTROL, NOTSENT_LOWAT].contains(&name.as_str())
-        {
-            let why = "it is one for all sockets of a network namespace, and the copies share one";
-            return Fate::NotTried { why: why.to_owned() };
-        }
-        if let Change::Sysctl { name, value } = change
-            && name == CONGESTION_CONTROL
-            && let Err(error) = may_use(value)
-        {
-            return Fate::NotTried {
-                why: format!("this user may not use it: {}", in_words(&error)),
+        if let Change::Sysctl { name, value } = change {
+            return match why_not(name, value) {
+                Some(why) => Fate::NotTried { why },
+                None => Fate::Tried,
             };
         }
         match self.check(&[change]) {
@@ -220,10 +213,25 @@ impl<'a> Copies<'a> {
     }
 }
 
+/// Why a copy cannot have a value of a sysctl for itself; `None`: it can.
+fn why_not(sysctl: &str, value: &str) -> Option<String> {
+    match sysctl {
+        CONGESTION_CONTROL => {
+            let error = may_use(value).err()?;
+            Some(format!("this user may not use it: {}", in_words(&error)))
+        }
+        NOTSENT_LOWAT if value.parse::<i32>().is_ok() => None,
+        NOTSENT_LOWAT => Some(format!("{} is no number of bytes of a socket", escape(value, 40))),
+        _ => Some(
+            "it is one for all sockets of a network namespace, and the copies share one".to_owned(),
+        ),
+    }
+}
+
 /// Tries a congestion control on a socket: those that are not in tcp_allowed_congestion_control take
 /// CAP_NET_ADMIN.
 fn may_use(congestion: &str) -> std::io::Result<()> {
-    zc_kernel::tcp::set_congestion(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?, congestion)
+    tcp::set_congestion(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?, congestion)
 }
 
 /// The listening socket of a copy with such changes; `None`: its own.

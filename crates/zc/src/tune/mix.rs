@@ -82,7 +82,7 @@ impl Mix {
         let kinds: Vec<String> =
             kinds.map(|kind| format!("{} {}", mix.count_of(kind), kind.name())).collect();
         let kb = mix.body_bytes() as f64 / 1e3 / requests.max(1) as f64;
-        format!("{requests} requests, {source}: {}; {kb:.1} kB each on average", kinds.join(", "))
+        format!("{requests} requests ({}), {kb:.1} kB each on average: {source}", kinds.join(", "))
     }
 
     /// What it is not, in sentences.

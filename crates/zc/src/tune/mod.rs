@@ -16,6 +16,8 @@ mod stand_in;
 pub(super) use args::TuneArgs;
 pub(super) use folder::keep as keep_folder;
 
+use std::collections::HashSet;
+
 use self::args::{NginxArgs, TuneServer};
 use self::copies::Copies;
 use self::folder::Folder;
@@ -47,15 +49,13 @@ pub(super) fn run(args: &TuneArgs) -> Result<()> {
     let config = nginx.read()?;
     let site = config.site(args.server_name.as_deref())?;
     let facts = nginx.facts(args.log.is_some());
-    let mut offers = candidates(&config, &site, &facts);
-    for line in &args.try_lines {
-        let own = try_line(line, &config, &site, &facts)?;
-        offers.retain(|offer| name(offer) != own.name);
-        offers.insert(0, Offer::Try(own));
+    let own = args.try_lines.iter().map(|line| try_line(line, &config, &site, &facts));
+    let mut offers: Vec<Offer> = own.map(|own| own.map(Offer::Try)).collect::<Result<_>>()?;
+    if !args.only_tried {
+        offers.extend(candidates(&config, &site, &facts));
     }
-    if args.only_tried {
-        offers.truncate(args.try_lines.len());
-    }
+    let mut known = HashSet::new();
+    offers.retain(|offer| known.insert(name(offer).to_owned()));
     let mix = Mix::read(args)?;
 
     let folder = Folder::create()?;

@@ -73,13 +73,12 @@ pub(super) fn measure(
         stem: jiff::Zoned::now().strftime("zc-tune-%Y-%m-%dT%H-%M-%S").to_string(),
         began: Instant::now(),
     };
-    let of_line = |index: &usize| {
-        let change = tried.get(*index)?.as_ref()?;
-        let name = state_name(*index, &lines.get(*index)?.name);
+    let of_line = |index: usize| {
+        let change = tried.get(index)?.as_ref()?;
+        let name = state_name(index, &lines.get(index)?.name);
         Some(CopyOf { name, changes: vec![change] })
     };
-    let all =
-        with_present((0..lines.len()).collect::<Vec<_>>().iter().filter_map(of_line).collect());
+    let all = with_present((0..lines.len()).filter_map(of_line).collect());
     if all.len() < 2 {
         let refused = lines.iter().filter_map(|line| match &line.fate {
             Fate::Refused { words } => Some(format!("; {}: {words}", line.name)),
@@ -107,7 +106,7 @@ pub(super) fn measure(
     if measured.ended.is_some() || chosen.is_empty() {
         return Ok(measured);
     }
-    let states = with_present(chosen.iter().filter_map(of_line).collect());
+    let states = with_present(chosen.iter().copied().filter_map(of_line).collect());
     let share = if chosen.len() == 1 { 1.0 - SCREENING } else { CONFIRMING };
     match run.make("confirming", copies, &states, share, rate, NARROW) {
         Ok((confirming, ended)) => {

@@ -174,16 +174,14 @@ fn lines_are_tried_on_copies_and_the_live_server_serves_on() {
     let run = live.screening().unwrap();
     let states: Vec<&str> = run.header.plan.cells.iter().map(|cell| cell.label.as_str()).collect();
     assert_eq!(states.len(), 6, "{states:?}");
-    assert!(
-        states[0] == "present" && states[1].ends_with("sysctl net.ipv4.tcp_notsent_lowat 1638")
-    );
+    let mut own =
+        std::iter::zip(&states[1..], ["sendfile off", "access_log off", "sysctl net.ipv4."]);
+    assert!(states[0] == "present" && own.all(|(state, line)| state.contains(line)), "{states:?}");
     let mix = run.header.plan.traffic.server().unwrap().mix.unwrap();
     assert_eq!(mix.requests, 256);
     assert!(run.header.unavailable.is_empty(), "{:?}", run.header.unavailable);
-    // A trial may fail on a busy machine, which is told in the answer.
     let failed: Vec<_> = run.blocks.iter().flat_map(|block| &block.failed).collect();
-    let trials = run.blocks.iter().map(|block| block.slots.len()).sum::<usize>();
-    assert!(4 * failed.len() < trials, "{failed:?}");
+    assert!(failed.is_empty(), "{failed:?}");
     let shown = text(&output.stdout);
     assert!(shown.contains("access_log off"), "{shown}");
     assert_eq!(live.files(), before, "{said}");
