@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::nginx::parameter_name;
+
 /// One line to try against the present state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Candidate {
@@ -103,7 +105,7 @@ impl Change {
         match self {
             Self::Directive { name, .. } => name.clone(),
             Self::Listen { parameter, .. } => {
-                format!("listen {}", parameter.split('=').next().unwrap_or(parameter))
+                format!("listen {}", parameter_name(parameter))
             }
             Self::Sysctl { name, .. } => format!("sysctl {name}"),
         }

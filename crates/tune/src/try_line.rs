@@ -5,8 +5,7 @@
 //! addresses) is refused here; what nginx does not understand, `nginx -t` says.
 
 use crate::candidate::{Candidate, Change, Facts};
-use crate::listen;
-use crate::nginx::{Config, Site};
+use crate::nginx::{Config, Site, parameter_name};
 use zc_run::nearest::nearest;
 use zc_run::{Error, Result, escape};
 
@@ -68,9 +67,9 @@ pub fn try_line(line: &str, config: &Config, site: &Site, facts: &Facts) -> Resu
             None => format!("no {name} (default)"),
         },
         Change::Listen { parameter, .. } => {
-            let name = listen::name(parameter);
-            let all = listen::parameters(config, site);
-            let own = all.iter().find(|own| listen::name(own) == name);
+            let name = parameter_name(parameter);
+            let all = config.listen_parameters(site);
+            let own = all.iter().find(|own| parameter_name(own) == name);
             own.map_or_else(|| format!("listen without {name}"), |own| format!("listen {own}"))
         }
         Change::Sysctl { name, .. } => facts.sysctl_in_words(name),
@@ -119,7 +118,7 @@ fn listen_parameter(line: &str, args: &[String]) -> Result<(String, Change)> {
             return Err(refused("listen-with-several", line, why).help(EXAMPLES));
         }
     };
-    let name = listen::name(parameter);
+    let name = parameter_name(parameter);
     if !LISTEN.contains(&name) {
         let is_address = |c: char| c.is_ascii_digit() || matches!(c, ':' | '*' | '[' | '.' | '/');
         if parameter.contains(is_address) || parameter == "localhost" {

@@ -3,6 +3,7 @@
 //! has it counts, and it alone.
 
 use super::answer;
+use super::listen;
 use super::site::{self, Site};
 use super::tree::{Config, Directive};
 
@@ -108,5 +109,17 @@ impl Config {
         let blocks = chain.into_iter().chain(self.block("events"));
         let mut found = blocks.filter_map(|block| all(block.children(), name).next());
         found.next().or_else(|| all(&self.main, name).next())
+    }
+
+    /// The parameters of all `listen` of a site, without the addresses; each once.
+    pub(crate) fn listen_parameters(&self, site: &Site) -> Vec<&str> {
+        let server = self.server(site).map(Directive::children).unwrap_or_default();
+        let mut found: Vec<&str> = Vec::new();
+        for parameter in all(server, "listen").flat_map(listen::parameters) {
+            if !found.contains(&parameter.as_str()) {
+                found.push(parameter);
+            }
+        }
+        found
     }
 }

@@ -58,11 +58,11 @@ pub(super) fn parameters(listen: &Directive) -> &[String] {
 }
 
 /// The name of a parameter: `backlog` of `backlog=4096`.
-pub(super) fn name(parameter: &str) -> &str {
+pub(crate) fn name(parameter: &str) -> &str {
     parameter.split('=').next().unwrap_or(parameter)
 }
 
-/// Whether a `listen` has parameter `name`.
+/// Whether a `listen` has a parameter of this name.
 pub(super) fn has(listen: &Directive, parameter: &str) -> bool {
     parameters(listen).iter().any(|other| name(other) == parameter)
 }

@@ -3,7 +3,6 @@
 use super::ktls_option;
 use super::values::{Version, is_same};
 use crate::candidate::Facts;
-use crate::listen;
 use crate::nginx::{Config, Scheme, Site};
 
 /// A site with its surroundings.
@@ -44,7 +43,7 @@ impl<'a> Context<'a> {
 
     /// Parameters of the site's `listen`, without the address.
     pub(super) fn listen_parameters(&self) -> Vec<&'a str> {
-        listen::parameters(self.config, self.site)
+        self.config.listen_parameters(self.site)
     }
 
     /// The version of nginx.
