@@ -3,7 +3,7 @@
 use super::context::{self, Chain, Home};
 use super::listen;
 use super::site::{Scheme, Site};
-use super::tree::{Config, Directive};
+use super::tree::{Config, Directive, all};
 use crate::Change;
 
 /// One directive that is written.
@@ -115,7 +115,7 @@ fn in_chains<'a>(
     args: &[String],
 ) -> Vec<Edit<'a>> {
     let setter = |chain: &Chain<'a>| {
-        chain.iter().copied().find(|block| context::all(block.children(), name).next().is_some())
+        chain.iter().copied().find(|block| all(block.children(), name).next().is_some())
     };
     let mut setters: Vec<&'a Directive> = Vec::new();
     let mut is_missing = chains.is_empty();
@@ -137,16 +137,15 @@ fn in_chains<'a>(
 }
 
 fn is_unlogged(block: &Directive, name: &str) -> bool {
-    name == "access_log"
-        && context::all(block.children(), name).all(|directive| directive.first() == "off")
+    name == "access_log" && all(block.children(), name).all(|directive| directive.first() == "off")
 }
 
 /// Edits of a directive directly in a block that has it; none in one that does not.
 fn in_block<'a>(block: &'a [Directive], name: &str, args: &[String]) -> Vec<Edit<'a>> {
     let of_list = is_list(name);
     let is_replaced = |other: &&Directive| !of_list || is_about_the_same(name, &other.args, args);
-    let mut replaced = context::all(block, name).filter(is_replaced);
-    match (replaced.next(), context::all(block, name).last()) {
+    let mut replaced = all(block, name).filter(is_replaced);
+    match (replaced.next(), all(block, name).last()) {
         (Some(first), _) => {
             let mut out = vec![edit(Spot::InPlaceOf(first), name, args)];
             out.extend(replaced.map(|other| edit(Spot::Without(other), name, args)));
@@ -178,7 +177,7 @@ pub(super) fn parameters(args: &[String], changes: &[&Change]) -> Vec<String> {
 
 /// The `listen` directives of a site over TCP, of its scheme.
 pub(super) fn listens<'a>(server: &'a Directive, scheme: Scheme) -> Vec<&'a Directive> {
-    let of_tcp: Vec<&'a Directive> = context::all(server.children(), "listen")
+    let of_tcp: Vec<&'a Directive> = all(server.children(), "listen")
         .filter(|listen| !listen::has(listen, "quic"))
         .filter(|listen| matches!(listen::address(listen), listen::Address::Tcp { .. }))
         .collect();
@@ -193,8 +192,7 @@ pub(super) fn listens<'a>(server: &'a Directive, scheme: Scheme) -> Vec<&'a Dire
 pub(super) fn owner<'a>(config: &'a Config, listen: &'a Directive) -> &'a Directive {
     let address = listen::address(listen);
     let servers = config.block("http").map(Directive::children).unwrap_or_default();
-    let servers = servers.iter().filter(|server| server.name == "server");
-    let mut listens = servers.flat_map(|server| context::all(server.children(), "listen"));
+    let mut listens = all(servers, "server").flat_map(|server| all(server.children(), "listen"));
     let is_owner = |other: &&Directive| {
         listen::sets_socket(other)
             && !listen::has(other, "quic")

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use super::change::{Edit, Spot};
-use super::site::Site;
+use super::site::{self, Site};
 use super::tree::{Config, Directive, NEW};
 
 /// What was left out.
@@ -29,7 +29,7 @@ pub(super) fn select(
             (_, None) | ("events", _) => main.push(directive.clone()),
             ("http", Some(block)) => {
                 let is_kept = |(index, child): &(usize, &Directive)| {
-                    child.name != "server" || child.block.is_none() || *index == site.index
+                    !site::is_server(child) || *index == site.index
                 };
                 let kept = block.iter().enumerate().filter(is_kept);
                 let kept: Vec<Directive> = kept.map(|(_, child)| child.clone()).collect();

@@ -58,10 +58,19 @@ pub(super) struct Place {
     pub(super) inside: usize,
 }
 
+/// The directives named `name` directly in a block.
+pub(super) fn all<'a>(
+    block: &'a [Directive],
+    name: &str,
+) -> impl Iterator<Item = &'a Directive> + use<'a> {
+    let name = name.to_owned();
+    block.iter().filter(move |directive| directive.name == name)
+}
+
 impl Config {
     /// The block of the main context named `name`: `http` or `events`.
     pub(super) fn block(&self, name: &str) -> Option<&Directive> {
-        self.main.iter().find(|directive| directive.name == name && directive.block.is_some())
+        all(&self.main, name).find(|directive| directive.block.is_some())
     }
 
     /// The folder of the main file, to which relative paths of includes and certificates refer.
