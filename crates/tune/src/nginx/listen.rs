@@ -74,7 +74,7 @@ pub(super) fn is_default(listen: &Directive) -> bool {
 
 /// Options of the socket. nginx accepts them in only one `listen` of an address, and they hold for
 /// all servers there.
-pub(super) const OF_THE_SOCKET: [&str; 11] = [
+const OF_THE_SOCKET: [&str; 11] = [
     "setfib",
     "fastopen",
     "backlog",
@@ -88,9 +88,14 @@ pub(super) const OF_THE_SOCKET: [&str; 11] = [
     "so_keepalive",
 ];
 
+/// Whether a parameter is an option of the socket.
+pub(super) fn is_of_the_socket(parameter: &str) -> bool {
+    OF_THE_SOCKET.contains(&name(parameter))
+}
+
 /// Whether a `listen` has options of the socket.
 pub(super) fn sets_socket(listen: &Directive) -> bool {
-    parameters(listen).iter().any(|parameter| OF_THE_SOCKET.contains(&name(parameter)))
+    parameters(listen).iter().any(|parameter| is_of_the_socket(parameter))
 }
 
 #[cfg(test)]
