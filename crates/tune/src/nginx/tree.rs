@@ -58,6 +58,16 @@ pub(super) struct Place {
     pub(super) inside: usize,
 }
 
+/// The folder of a file.
+pub(super) fn folder(path: &str) -> &str {
+    path.rsplit_once('/').map_or("", |(folder, _)| folder)
+}
+
+/// The path of an `include`, relative to the folder of the main file.
+pub(super) fn included(path: &str, folder: &str) -> String {
+    if path.starts_with('/') { path.to_owned() } else { format!("{folder}/{path}") }
+}
+
 /// The directives named `name` directly in a block.
 pub(super) fn all<'a>(
     block: &'a [Directive],
@@ -73,10 +83,9 @@ impl Config {
         all(&self.main, name).find(|directive| directive.block.is_some())
     }
 
-    /// The folder of the main file, to which relative paths of includes and certificates refer.
+    /// The folder of the main file, to which relative paths of certificates refer.
     pub(super) fn folder(&self) -> &str {
-        let path = self.files.first().map_or("", |file| &file.path);
-        path.rsplit_once('/').map_or("", |(folder, _)| folder)
+        self.files.first().map_or("", |main| folder(&main.path))
     }
 }
 
