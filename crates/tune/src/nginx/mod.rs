@@ -50,6 +50,7 @@ mod upstream;
 
 pub use copy::Copy;
 pub use gather::{Files, gather};
+pub(crate) use lex::{End, Fault, Lexer};
 pub(crate) use listen::name as parameter_name;
 pub use render::render;
 pub use shadow::{OWN_LOCATION, Shadow};

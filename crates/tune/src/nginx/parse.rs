@@ -7,7 +7,7 @@ use zc_run::{Error, Result, escape};
 
 use super::dump::Dump;
 use super::glob;
-use super::lex::{End, Lexer, Word};
+use super::lex::{self, End, Lexer, Word};
 use super::lua;
 use super::tree::{self, Config, Directive, File, NEW, Place};
 
@@ -146,10 +146,13 @@ impl<'a> Reading<'a> {
             };
             let (words, end) = lexer
                 .directive()
-                .map_err(|message| cut(self.fault(file, lexer.line, &message), lexer))?;
+                .map_err(|fault| cut(self.fault(file, lexer.line, &fault.to_string()), lexer))?;
             match (end, opening) {
                 (End::Text, None) | (End::Close, Some(_)) => return Ok(out),
-                (End::Close, None) => return Err(self.fault(file, lexer.line, "unexpected \"}\"")),
+                (End::Close, None) => {
+                    let message = lex::Fault::Unexpected('}').to_string();
+                    return Err(self.fault(file, lexer.line, &message));
+                }
                 (End::Text, Some(block)) => {
                     let name = escape(&block.name, 60);
                     let message = format!("block \"{name}\" is not closed");
