@@ -23,6 +23,7 @@
 //! ```
 
 mod answer;
+mod build;
 mod change;
 mod context;
 mod copy;
@@ -48,6 +49,8 @@ mod tls;
 mod tree;
 mod upstream;
 
+pub(crate) use build::argument as build_argument;
+pub use build::conf_path;
 pub use copy::Copy;
 pub use gather::{Files, gather};
 pub(crate) use lex::{End, Fault, Lexer};

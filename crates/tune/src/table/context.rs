@@ -3,7 +3,7 @@
 use super::ktls_option;
 use super::values::{Version, is_same};
 use crate::candidate::Facts;
-use crate::nginx::{Config, Scheme, Site};
+use crate::nginx::{Config, Scheme, Site, build_argument};
 
 /// A site with its surroundings.
 pub(super) struct Context<'a> {
@@ -56,8 +56,6 @@ impl<'a> Context<'a> {
 
     /// The log that nginx writes where the configuration names none.
     pub(super) fn default_log(&self) -> &'a str {
-        let path = self.facts.modules.split("--http-log-path=").nth(1);
-        let path = path.and_then(|rest| rest.split_whitespace().next());
-        path.unwrap_or("logs/access.log")
+        build_argument(&self.facts.modules, "--http-log-path=").unwrap_or("logs/access.log")
     }
 }
