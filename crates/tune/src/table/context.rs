@@ -48,7 +48,7 @@ impl<'a> Context<'a> {
 
     /// The version of nginx.
     pub(super) fn version(&self) -> Option<Version> {
-        let text = self.facts.modules.split("nginx/").nth(1)?;
+        let text = self.facts.build.split("nginx/").nth(1)?;
         let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
         let mut numbers = text[..end].split('.').map(|number| number.parse().ok());
         Some((numbers.next()??, numbers.next()??, numbers.next()??))
@@ -56,6 +56,6 @@ impl<'a> Context<'a> {
 
     /// The log that nginx writes where the configuration names none.
     pub(super) fn default_log(&self) -> &'a str {
-        build_argument(&self.facts.modules, "--http-log-path=").unwrap_or("logs/access.log")
+        build_argument(&self.facts.build, "--http-log-path=").unwrap_or("logs/access.log")
     }
 }

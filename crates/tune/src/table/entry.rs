@@ -52,7 +52,7 @@ impl Need {
             Self::Buffers if context.sends_by_sendfile() => {
                 because("files are sent by sendfile(), past these buffers")
             }
-            Self::Built(option) if !context.facts.modules.contains(option) => {
+            Self::Built(option) if !context.facts.build.contains(option) => {
                 Some(format!("this nginx was built without {option}"))
             }
             _ => None,

@@ -46,7 +46,7 @@ pub(super) fn run(args: &TuneArgs) -> Result<()> {
     let nginx = Nginx::find(args.conf.as_deref())?;
     let config = nginx.read()?;
     let site = config.site(args.server_name.as_deref())?;
-    let facts = nginx.facts(args.log.is_some());
+    let facts = nginx.facts();
     let mut offers = candidates(&config, &site, &facts);
     for line in &args.try_lines {
         let own = try_line(line, &config, &site, &facts)?;

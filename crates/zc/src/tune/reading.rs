@@ -63,7 +63,7 @@ impl Nginx {
     }
 
     /// What candidates depend on.
-    pub(super) fn facts(&self, has_log: bool) -> Facts {
+    pub(super) fn facts(&self) -> Facts {
         let sysctl = |name: &str| {
             let path = format!("/proc/sys/{}", name.replace('.', "/"));
             std::fs::read_to_string(path).ok().map(|value| value.trim().to_owned())
@@ -73,12 +73,9 @@ impl Nginx {
             SYSCTLS.iter().filter_map(|name| Some(((*name).to_owned(), sysctl(name)?))).collect();
         Facts {
             has_ktls: Path::new("/proc/net/tls_stat").exists(),
-            modules: self.build.clone(),
-            cpus_of_server: 1,
+            build: self.build.clone(),
             congestion_controls: controls.split_whitespace().map(str::to_owned).collect(),
             sysctls,
-            is_root: rustix::process::geteuid().is_root(),
-            has_log,
         }
     }
 
