@@ -3,8 +3,8 @@
 //! Lines to try follow as arguments that have a space.
 
 use zc_run::{Error, Result};
-use zc_tune::Change;
 use zc_tune::nginx::{Config, Files, Shadow, gather};
+use zc_tune::{Candidate, Change, Facts, try_line};
 
 struct Disk;
 
@@ -26,16 +26,13 @@ fn print(words: &[String]) -> Result<()> {
         return Err(Error::usage("no-file", "FILE, FOLDER and PORT are needed"));
     };
     let name = further.iter().find(|word| !word.contains(' '));
-    let change = |line: &String| {
-        let mut words = line.split(' ').map(str::to_owned);
-        let name = words.next()?;
-        Some(Change::Directive { name, args: words.collect() })
-    };
-    let changes: Vec<Change> =
-        further.iter().filter(|word| word.contains(' ')).filter_map(change).collect();
-    let changes: Vec<&Change> = changes.iter().collect();
     let config = Config::parse(&gather(main, &mut Disk)?)?;
     let site = config.site(name.map(String::as_str))?;
+    let lines = further.iter().filter(|word| word.contains(' '));
+    let tried: Vec<Candidate> = lines
+        .map(|line| try_line(line, &config, &site, &Facts::default()))
+        .collect::<Result<_>>()?;
+    let changes: Vec<&Change> = tried.iter().map(|candidate| &candidate.change).collect();
     let build = std::process::Command::new("nginx").arg("-V").output();
     let build = build.map(|output| String::from_utf8_lossy(&output.stderr).into_owned());
     let shadow = Shadow {

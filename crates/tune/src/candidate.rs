@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::nginx::parameter_name;
+
 /// One line to try against the present state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Candidate {
@@ -58,25 +60,19 @@ pub enum Offer {
     },
 }
 
-/// Facts of the machine, the server and the user that candidates depend on.
+/// Facts of the machine and the server that candidates depend on.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Facts {
     /// Whether the kernel encrypts TLS records.
     pub has_ktls: bool,
     /// The text of `nginx -V`.
-    pub modules: String,
-    /// How many CPUs the server may use.
-    pub cpus_of_server: usize,
+    pub build: String,
     /// As `net.ipv4.tcp_available_congestion_control` lists them, or better
     /// `tcp_allowed_congestion_control`: a namespace may have no other as its default.
     pub congestion_controls: Vec<String>,
     /// Present values of sysctls by name, as /proc has them; a candidate whose present value is not
     /// among them is tried all the same.
     pub sysctls: BTreeMap<String, String>,
-    /// Whether zc runs as root.
-    pub is_root: bool,
-    /// Whether an access log was given.
-    pub has_log: bool,
 }
 
 impl Facts {
@@ -103,7 +99,7 @@ impl Change {
         match self {
             Self::Directive { name, .. } => name.clone(),
             Self::Listen { parameter, .. } => {
-                format!("listen {}", parameter.split('=').next().unwrap_or(parameter))
+                format!("listen {}", parameter_name(parameter))
             }
             Self::Sysctl { name, .. } => format!("sysctl {name}"),
         }

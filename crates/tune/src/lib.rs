@@ -6,7 +6,6 @@
 #![forbid(unsafe_code)]
 
 mod candidate;
-mod listen;
 pub mod nginx;
 mod table;
 mod try_line;

@@ -5,8 +5,7 @@
 //! addresses) is refused here; what nginx does not understand, `nginx -t` says.
 
 use crate::candidate::{Candidate, Change, Facts};
-use crate::listen;
-use crate::nginx::{Config, Site};
+use crate::nginx::{Config, End, Fault, Lexer, Site, parameter_name};
 use zc_run::nearest::nearest;
 use zc_run::{Error, Result, escape};
 
@@ -68,9 +67,9 @@ pub fn try_line(line: &str, config: &Config, site: &Site, facts: &Facts) -> Resu
             None => format!("no {name} (default)"),
         },
         Change::Listen { parameter, .. } => {
-            let name = listen::name(parameter);
-            let all = listen::parameters(config, site);
-            let own = all.iter().find(|own| listen::name(own) == name);
+            let name = parameter_name(parameter);
+            let all = config.listen_parameters(site);
+            let own = all.iter().find(|own| parameter_name(own) == name);
             own.map_or_else(|| format!("listen without {name}"), |own| format!("listen {own}"))
         }
         Change::Sysctl { name, .. } => facts.sysctl_in_words(name),
@@ -119,7 +118,7 @@ fn listen_parameter(line: &str, args: &[String]) -> Result<(String, Change)> {
             return Err(refused("listen-with-several", line, why).help(EXAMPLES));
         }
     };
-    let name = listen::name(parameter);
+    let name = parameter_name(parameter);
     if !LISTEN.contains(&name) {
         let is_address = |c: char| c.is_ascii_digit() || matches!(c, ':' | '*' | '[' | '.' | '/');
         if parameter.contains(is_address) || parameter == "localhost" {
@@ -161,63 +160,39 @@ fn sysctl(line: &str, args: &[String]) -> Result<(String, Change)> {
     Ok((format!("sysctl {name}={value}"), Change::Sysctl { name, value: value.to_owned() }))
 }
 
-/// The words of a line as nginx reads them: separated by white space, in quotes of either kind or
-/// not, `\` before a character that is taken as it is (ngx_conf_read_token()).
+/// The words of a line as nginx reads them.
 fn words(line: &str) -> Result<Vec<String>> {
+    const TOO_LONG: (&str, &str) =
+        ("line-too-long", "it is too long, or has control characters such as a line feed");
+    const UNFINISHED: (&str, &str) = ("unfinished-line", "a quote or \"\\\" in it has no end");
+    let has_control = |text: &str| text.chars().any(char::is_control);
     let line = line.trim();
-    if line.len() > LONGEST || line.chars().any(char::is_control) {
-        let why = "it is too long, or has control characters such as a line feed";
-        return Err(refused("line-too-long", line, why).help(EXAMPLES));
+    if matches!(line, "" | ";") {
+        return Ok(Vec::new());
     }
-    let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
-    let mut characters = line.chars().peekable();
-    while let Some(c) = characters.next() {
-        match (c, quote) {
-            ('\\', _) => {
-                let next = characters.next().ok_or_else(|| unfinished(line))?;
-                word.get_or_insert_default().push(next);
-            }
-            (c, Some(open)) if c == open => quote = None,
-            (c, Some(_)) => word.get_or_insert_default().push(c),
-            ('"' | '\'', None) if word.is_none() => {
-                quote = Some(c);
-                word = Some(String::new());
-            }
-            ('{' | '}', None) if !is_of_a_variable(c, word.as_deref()) => {
-                let why = "a block is many lines: try those one by one";
-                return Err(refused("block-to-try", line, why).help(EXAMPLES));
-            }
-            ('#', None) if word.is_none() => {
-                return Err(refused("comment-to-try", line, "it has a comment").help(EXAMPLES));
-            }
-            (';', None) => {
-                if characters.peek().is_some() {
-                    let why = "it is more than one directive: give --try once for each";
-                    return Err(refused("several-lines-to-try", line, why).help(EXAMPLES));
-                }
-            }
-            (c, None) if c.is_whitespace() => words.extend(word.take()),
-            (c, None) => word.get_or_insert_default().push(c),
+    let text = format!("{line};");
+    let mut lexer = Lexer::new(&text);
+    let (id, why) = match lexer.directive() {
+        _ if line.len() > LONGEST || has_control(line) => TOO_LONG,
+        // "\n" in a word is a line feed, too.
+        Ok((words, _)) if words.iter().any(|word| has_control(&word.value)) => TOO_LONG,
+        // The semicolon is the line's own or the one behind it.
+        Ok((words, End::Semicolon)) if matches!(&text[lexer.at..], "" | ";") => {
+            return Ok(words.into_iter().map(|word| word.value).collect());
         }
-    }
-    if quote.is_some() {
-        return Err(unfinished(line));
-    }
-    words.extend(word);
-    Ok(words)
-}
-
-/// Whether a brace belongs to a variable: `${name}`.
-fn is_of_a_variable(brace: char, word: Option<&str>) -> bool {
-    let Some(word) = word else { return false };
-    match brace {
-        '{' => word.ends_with('$'),
-        _ => word.rsplit_once("${").is_some_and(|(_, name)| !name.contains('}')),
-    }
-}
-
-fn unfinished(line: &str) -> Error {
-    refused("unfinished-line", line, "a quote or \"\\\" in it has no end").help(EXAMPLES)
+        Ok((_, End::Semicolon)) | Err(Fault::Unexpected(';')) => {
+            ("several-lines-to-try", "it is more than one directive: give --try once for each")
+        }
+        Ok((_, End::Open | End::Close)) | Err(Fault::Unexpected(_)) => {
+            ("block-to-try", "a block is many lines: try those one by one")
+        }
+        Err(Fault::OpenQuote(_)) => UNFINISHED,
+        Err(Fault::Unfinished) if line.ends_with('\\') => UNFINISHED,
+        Err(Fault::AfterQuote(_)) => ("text-after-a-quote", "behind a closing quote a word ends"),
+        // What else takes the semicolon behind the line.
+        Ok((_, End::Text)) | Err(Fault::Unfinished) => ("comment-to-try", "it has a comment"),
+    };
+    Err(refused(id, line, why).help(EXAMPLES))
 }
 
 #[cfg(test)]
@@ -253,6 +228,11 @@ mod tests {
             ),
             ("etag \"o\\\"n\"", "etag o\"n", directive("etag", &["o\"n"])),
             ("expires ${age}s;", "expires ${age}s", directive("expires", &["${age}s"])),
+            (
+                "gzip_disable msie\\d a\\;b 'c\\.d'",
+                "gzip_disable msie\\d a\\;b c\\.d",
+                directive("gzip_disable", &["msie\\d", "a\\;b", "c\\.d"]),
+            ),
         ] {
             let candidate = parsed(line).unwrap();
             assert_eq!((candidate.name.as_str(), candidate.change), (name, change));
@@ -291,6 +271,10 @@ mod tests {
             ("location / { sendfile on; }", "block-to-try"),
             ("sendfile on }", "block-to-try"),
             ("# sendfile on", "comment-to-try"),
+            ("sendfile on # a", "comment-to-try"),
+            ("sendfile on;;", "several-lines-to-try"),
+            ("; sendfile on", "several-lines-to-try"),
+            ("add_header X 'a'b", "text-after-a-quote"),
             ("include /etc/nginx/x.conf", "line-beyond-the-site"),
             ("daemon off", "line-beyond-the-site"),
             ("pid /run/x.pid;", "line-beyond-the-site"),
@@ -314,6 +298,7 @@ mod tests {
             ("add_header X 'a", "unfinished-line"),
             ("sendfile on\\", "unfinished-line"),
             ("sendfile\non", "line-too-long"),
+            ("add_header X a\\nb", "line-too-long"),
         ] {
             let error = parsed(line).unwrap_err();
             assert_eq!(error.id, id, "{line}: {error}");

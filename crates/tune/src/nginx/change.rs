@@ -3,41 +3,29 @@
 use super::context::{self, Chain, Home};
 use super::listen;
 use super::site::{Scheme, Site};
-use super::tree::{Config, Directive};
+use super::tree::{Config, Directive, all};
 use crate::Change;
 
 /// One directive that is written.
 #[derive(Debug, Clone)]
 pub(super) struct Edit<'a> {
-    pub(super) spot: Spot<'a>,
+    /// The directive that is there now.
+    pub(super) at: &'a Directive,
+    pub(super) spot: Spot,
     pub(super) name: String,
     pub(super) args: Vec<String>,
 }
 
-/// Where it is written.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Spot<'a> {
-    /// Instead of this one.
-    InPlaceOf(&'a Directive),
-    /// Nowhere: this one is taken away.
-    Without(&'a Directive),
-    /// As the first in this block.
-    FirstIn(&'a Directive),
-    /// Before this one.
-    Before(&'a Directive),
-    /// After this one.
-    After(&'a Directive),
-}
-
-impl Spot<'_> {
-    fn is_same(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::InPlaceOf(one), Self::InPlaceOf(other)) => one.id == other.id,
-            (Self::FirstIn(one), Self::FirstIn(other)) => one.id == other.id,
-            (Self::Before(one), Self::Before(other)) => one.id == other.id,
-            _ => false,
-        }
-    }
+/// Where it is written, seen from the one that is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Spot {
+    InPlace,
+    /// Nowhere: the one that is there is taken away.
+    Without,
+    /// As the first in its block.
+    FirstInside,
+    Before,
+    After,
 }
 
 /// Whether a context can have several of a directive that all count, so that another is added.
@@ -83,7 +71,8 @@ pub(super) fn of_directives<'a>(
         };
         for edit in edits {
             let is_again = |other: &Edit<'_>| {
-                other.spot.is_same(&edit.spot) && other.name == edit.name && !is_list(name)
+                (other.at.id, other.spot, &other.name) == (edit.at.id, edit.spot, &edit.name)
+                    && !is_list(name)
             };
             out.retain(|other| !is_again(other));
             out.push(edit);
@@ -97,13 +86,13 @@ fn in_main<'a>(config: &'a Config, name: &str, args: &[String]) -> Vec<Edit<'a>>
     let edits = in_block(&config.main, name, args);
     let before = config.block("events").or_else(|| config.block("http"));
     match before {
-        Some(before) if edits.is_empty() => vec![edit(Spot::Before(before), name, args)],
+        Some(before) if edits.is_empty() => vec![edit(before, Spot::Before, name, args)],
         _ => edits,
     }
 }
 
-fn edit<'a>(spot: Spot<'a>, name: &str, args: &[String]) -> Edit<'a> {
-    Edit { spot, name: name.to_owned(), args: args.to_vec() }
+fn edit<'a>(at: &'a Directive, spot: Spot, name: &str, args: &[String]) -> Edit<'a> {
+    Edit { at, spot, name: name.to_owned(), args: args.to_vec() }
 }
 
 /// Edits wherever a directive is in effect in one of the chains; where it is not in the first of
@@ -115,7 +104,7 @@ fn in_chains<'a>(
     args: &[String],
 ) -> Vec<Edit<'a>> {
     let setter = |chain: &Chain<'a>| {
-        chain.iter().copied().find(|block| context::all(block.children(), name).next().is_some())
+        chain.iter().copied().find(|block| all(block.children(), name).next().is_some())
     };
     let mut setters: Vec<&'a Directive> = Vec::new();
     let mut is_missing = chains.is_empty();
@@ -131,28 +120,27 @@ fn in_chains<'a>(
     let mut out: Vec<Edit<'a>> =
         setters.into_iter().flat_map(|block| in_block(block.children(), name, args)).collect();
     if is_missing {
-        out.push(edit(Spot::FirstIn(otherwise), name, args));
+        out.push(edit(otherwise, Spot::FirstInside, name, args));
     }
     out
 }
 
 fn is_unlogged(block: &Directive, name: &str) -> bool {
-    name == "access_log"
-        && context::all(block.children(), name).all(|directive| directive.first() == "off")
+    name == "access_log" && all(block.children(), name).all(|directive| directive.first() == "off")
 }
 
 /// Edits of a directive directly in a block that has it; none in one that does not.
 fn in_block<'a>(block: &'a [Directive], name: &str, args: &[String]) -> Vec<Edit<'a>> {
     let of_list = is_list(name);
     let is_replaced = |other: &&Directive| !of_list || is_about_the_same(name, &other.args, args);
-    let mut replaced = context::all(block, name).filter(is_replaced);
-    match (replaced.next(), context::all(block, name).last()) {
+    let mut replaced = all(block, name).filter(is_replaced);
+    match (replaced.next(), all(block, name).last()) {
         (Some(first), _) => {
-            let mut out = vec![edit(Spot::InPlaceOf(first), name, args)];
-            out.extend(replaced.map(|other| edit(Spot::Without(other), name, args)));
+            let mut out = vec![edit(first, Spot::InPlace, name, args)];
+            out.extend(replaced.map(|other| edit(other, Spot::Without, name, args)));
             out
         }
-        (None, Some(last)) => vec![edit(Spot::After(last), name, args)],
+        (None, Some(last)) => vec![edit(last, Spot::After, name, args)],
         (None, None) => Vec::new(),
     }
 }
@@ -178,7 +166,7 @@ pub(super) fn parameters(args: &[String], changes: &[&Change]) -> Vec<String> {
 
 /// The `listen` directives of a site over TCP, of its scheme.
 pub(super) fn listens<'a>(server: &'a Directive, scheme: Scheme) -> Vec<&'a Directive> {
-    let of_tcp: Vec<&'a Directive> = context::all(server.children(), "listen")
+    let of_tcp: Vec<&'a Directive> = all(server.children(), "listen")
         .filter(|listen| !listen::has(listen, "quic"))
         .filter(|listen| matches!(listen::address(listen), listen::Address::Tcp { .. }))
         .collect();
@@ -193,8 +181,7 @@ pub(super) fn listens<'a>(server: &'a Directive, scheme: Scheme) -> Vec<&'a Dire
 pub(super) fn owner<'a>(config: &'a Config, listen: &'a Directive) -> &'a Directive {
     let address = listen::address(listen);
     let servers = config.block("http").map(Directive::children).unwrap_or_default();
-    let servers = servers.iter().filter(|server| server.name == "server");
-    let mut listens = servers.flat_map(|server| context::all(server.children(), "listen"));
+    let mut listens = all(servers, "server").flat_map(|server| all(server.children(), "listen"));
     let is_owner = |other: &&Directive| {
         listen::sets_socket(other)
             && !listen::has(other, "quic")
@@ -216,15 +203,13 @@ pub(super) fn of_listens<'a>(
     };
     let (of_the_socket, others): (Vec<&Change>, Vec<&Change>) =
         changes.iter().partition(|change| match change {
-            Change::Listen { parameter, .. } => {
-                listen::OF_THE_SOCKET.contains(&listen::name(parameter))
-            }
+            Change::Listen { parameter, .. } => listen::is_of_the_socket(parameter),
             _ => false,
         });
     let listens = listens(server, site.scheme);
     if listens.is_empty() {
         let args = parameters(&["80".to_owned()], &changes);
-        return vec![edit(Spot::FirstIn(server), "listen", &args)];
+        return vec![edit(server, Spot::FirstInside, "listen", &args)];
     }
     let mut out: Vec<(&'a Directive, Vec<String>)> = Vec::new();
     let mut change = |listen: &'a Directive, changes: &[&Change]| {
@@ -239,8 +224,7 @@ pub(super) fn of_listens<'a>(
         change(listen, &others);
     }
     let is_changed = |(listen, args): &(&Directive, Vec<String>)| listen.args != *args;
-    let edit = |(listen, args): (&'a Directive, Vec<String>)| {
-        edit(Spot::InPlaceOf(listen), "listen", &args)
-    };
+    let edit =
+        |(listen, args): (&'a Directive, Vec<String>)| edit(listen, Spot::InPlace, "listen", &args);
     out.into_iter().filter(is_changed).map(edit).collect()
 }

@@ -3,8 +3,9 @@
 //! has it counts, and it alone.
 
 use super::answer;
+use super::listen;
 use super::site::{self, Site};
-use super::tree::{Config, Directive};
+use super::tree::{Config, Directive, all};
 
 /// Where a directive goes that no context has yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,12 +65,12 @@ pub(super) fn chains<'a>(config: &'a Config, site: &Site) -> Vec<Chain<'a>> {
     let Some((http, server)) = config.block("http").zip(config.server(site)) else {
         return Vec::new();
     };
-    let root = site::root_location(server);
+    let root = site::root_location(server.children());
     let mut out: Vec<Chain<'a>> = vec![root.into_iter().chain([server, http]).collect()];
     let mut open: Vec<Chain<'a>> = vec![vec![server, http]];
     while let Some(outer) = open.pop() {
         let Some(block) = outer.first() else { continue };
-        for location in site::locations(block) {
+        for location in site::locations(block.children()) {
             let mut chain = outer.clone();
             chain.insert(0, location);
             if root.is_none_or(|root| root.id != location.id) && is_of_files(location) {
@@ -83,20 +84,11 @@ pub(super) fn chains<'a>(config: &'a Config, site: &Site) -> Vec<Chain<'a>> {
 
 fn is_of_files(location: &Directive) -> bool {
     let (modifier, pattern) = answer::pattern(location);
-    let has_internal = location.children().iter().any(|directive| directive.name == "internal");
+    let has_internal = all(location.children(), "internal").next().is_some();
     modifier != "="
         && !pattern.starts_with('@')
         && !has_internal
         && answer::instead_of_files(location.children()).is_none()
-}
-
-/// The directives named `name` directly in a block.
-pub(super) fn all<'a>(
-    block: &'a [Directive],
-    name: &str,
-) -> impl Iterator<Item = &'a Directive> + use<'a> {
-    let name = name.to_owned();
-    block.iter().filter(move |directive| directive.name == name)
 }
 
 impl Config {
@@ -108,5 +100,17 @@ impl Config {
         let blocks = chain.into_iter().chain(self.block("events"));
         let mut found = blocks.filter_map(|block| all(block.children(), name).next());
         found.next().or_else(|| all(&self.main, name).next())
+    }
+
+    /// The parameters of all `listen` of a site, without the addresses; each once.
+    pub(crate) fn listen_parameters(&self, site: &Site) -> Vec<&str> {
+        let server = self.server(site).map(Directive::children).unwrap_or_default();
+        let mut found: Vec<&str> = Vec::new();
+        for parameter in all(server, "listen").flat_map(listen::parameters) {
+            if !found.contains(&parameter.as_str()) {
+                found.push(parameter);
+            }
+        }
+        found
     }
 }

@@ -60,21 +60,17 @@ struct Piece {
 /// What is replaced for an edit, and in which file; None if the file does not have it.
 fn piece(files: &[File], edit: &Edit<'_>) -> Option<(usize, Piece)> {
     let words = render::words(&edit.name, &edit.args);
-    let (Spot::InPlaceOf(at)
-    | Spot::Without(at)
-    | Spot::FirstIn(at)
-    | Spot::Before(at)
-    | Spot::After(at)) = edit.spot;
+    let at = edit.at;
     let text = &files.get(at.place.file)?.text;
     let bytes = at.place.bytes.clone();
     text.get(bytes.clone())?;
     let place =
         |range: Range<usize>, text: String| Piece { start: range.start, end: range.end, text };
     let piece = match edit.spot {
-        Spot::InPlaceOf(_) if at.block.is_none() => place(bytes, format!("{words};")),
-        Spot::InPlaceOf(_) => return None,
-        Spot::Without(_) => place(with_empty_line(text, bytes), String::new()),
-        Spot::Before(_) => {
+        Spot::InPlace if at.block.is_none() => place(bytes, format!("{words};")),
+        Spot::InPlace => return None,
+        Spot::Without => place(with_empty_line(text, bytes), String::new()),
+        Spot::Before => {
             let line = line_start(text, bytes.start);
             match text[line..bytes.start].trim().is_empty() {
                 true => {
@@ -84,7 +80,7 @@ fn piece(files: &[File], edit: &Edit<'_>) -> Option<(usize, Piece)> {
                 false => place(bytes.start..bytes.start, format!("{words}; ")),
             }
         }
-        Spot::FirstIn(_) => {
+        Spot::FirstInside => {
             let outer = indent(text, bytes.start).to_owned();
             let inner = at
                 .children()
@@ -97,7 +93,7 @@ fn piece(files: &[File], edit: &Edit<'_>) -> Option<(usize, Piece)> {
             };
             after(text, at.place.inside, &inner, &words)
         }
-        Spot::After(_) => {
+        Spot::After => {
             let indent = indent(text, bytes.start).to_owned();
             after(text, bytes.end, &indent, &words)
         }

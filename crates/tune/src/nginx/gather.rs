@@ -12,6 +12,7 @@ use super::dump::MARKER;
 use super::glob;
 use super::lex::{End, Lexer};
 use super::lua;
+use super::tree;
 
 /// Includes that are read, each file counted once.
 const MOST_FILES: usize = 200_000;
@@ -34,7 +35,7 @@ pub trait Files {
 /// # Errors
 /// A file cannot be read, with the line that includes it.
 pub fn gather(main: &str, files: &mut dyn Files) -> Result<String> {
-    let folder = main.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let folder = tree::folder(main);
     let mut out = String::new();
     let mut seen = HashSet::from([main.to_owned()]);
     let mut open = vec![(main.to_owned(), None)];
@@ -45,10 +46,7 @@ pub fn gather(main: &str, files: &mut dyn Files) -> Result<String> {
         })?;
         let mut included = Vec::new();
         for (include, line) in includes(&text) {
-            let full = match include.starts_with('/') {
-                true => include,
-                false => format!("{folder}/{include}"),
-            };
+            let full = tree::included(&include, folder);
             let by = format!("file \"{}\", line {line}", escape(&path, 300));
             let found = match glob::is_pattern(&full) {
                 true => glob::expand(&full, &mut |folder| files.names(folder)),
@@ -86,10 +84,8 @@ fn includes(text: &str) -> Vec<(String, u32)> {
                 blocks.pop();
             }
             End::Open if name.ends_with("_by_lua_block") => {
-                let rest = text.get(lexer.at..).unwrap_or_default();
-                let Some(length) = lua::length_of_block(rest) else { break };
-                lexer.line += u32::try_from(rest[..length].matches('\n').count()).unwrap_or(0);
-                lexer.at += length + 1;
+                // Without an end the text has no more words.
+                lua::take_code(&mut lexer);
             }
             End::Open => blocks.push(name == "geo"),
             End::Semicolon if name == "include" && words.len() == 2 => {

@@ -6,11 +6,12 @@
 //! itself kept unless it is followed by a quote, a backslash, `t`, `r` or `n`; and behind a closing
 //! quote only a space, `;`, `{` or `)` may follow.
 
+use std::fmt;
 use std::ops::Range;
 
 /// How a directive ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum End {
+pub(crate) enum End {
     /// `;`
     Semicolon,
     /// `{`
@@ -21,21 +22,47 @@ pub(super) enum End {
     Text,
 }
 
+/// Why no directive can be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// The text ends in a word, or before the end of its directive.
+    Unfinished,
+    /// A quote of this kind is not closed.
+    OpenQuote(char),
+    /// What stands where it may not.
+    Unexpected(char),
+    /// What follows a closing quote.
+    AfterQuote(char),
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unfinished => {
+                f.write_str("the file ends within a directive, where \";\" or \"}\" is expected")
+            }
+            Self::OpenQuote(quote) => write!(f, "a quote {quote} is not closed"),
+            Self::Unexpected(letter) => write!(f, "unexpected \"{letter}\""),
+            Self::AfterQuote(letter) => write!(f, "unexpected \"{letter}\" after a closing quote"),
+        }
+    }
+}
+
 /// One word.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Word {
+pub(crate) struct Word {
     /// Where it is written, with its quotes.
     pub(super) written: Range<usize>,
     /// Its value.
-    pub(super) value: String,
+    pub(crate) value: String,
 }
 
 /// A position in the text of a file.
 #[derive(Debug, Clone)]
-pub(super) struct Lexer<'a> {
+pub(crate) struct Lexer<'a> {
     pub(super) text: &'a str,
     /// The next byte to read.
-    pub(super) at: usize,
+    pub(crate) at: usize,
     /// Its line, from 1.
     pub(super) line: u32,
     /// The line on which the last directive's first word began.
@@ -71,7 +98,7 @@ fn value(written: &str) -> String {
 }
 
 impl<'a> Lexer<'a> {
-    pub(super) fn new(text: &'a str) -> Self {
+    pub(crate) fn new(text: &'a str) -> Self {
         Self { text, at: 0, line: 1, began: 1 }
     }
 
@@ -103,7 +130,7 @@ impl<'a> Lexer<'a> {
     }
 
     /// A word in `quote`, whose opening is taken.
-    fn quoted(&mut self, quote: u8) -> Result<Word, String> {
+    fn quoted(&mut self, quote: u8) -> Result<Word, Fault> {
         let start = self.at;
         let line = self.line;
         while let Some(byte) = self.take() {
@@ -114,11 +141,11 @@ impl<'a> Lexer<'a> {
             }
         }
         self.line = line;
-        Err(format!("a quote {} is not closed", char::from(quote)))
+        Err(Fault::OpenQuote(char::from(quote)))
     }
 
     /// A word without quotes. What ends it is not taken.
-    fn bare(&mut self) -> Result<Word, String> {
+    fn bare(&mut self) -> Result<Word, Fault> {
         let start = self.at;
         let mut after_dollar = false;
         while let Some(&byte) = self.text.as_bytes().get(self.at) {
@@ -136,11 +163,11 @@ impl<'a> Lexer<'a> {
                 self.take();
             }
         }
-        Err("the file ends within a directive, where \";\" or \"}\" is expected".to_owned())
+        Err(Fault::Unfinished)
     }
 
     /// The words up to the end of the next directive, and how it ends.
-    pub(super) fn directive(&mut self) -> Result<(Vec<Word>, End), String> {
+    pub(crate) fn directive(&mut self) -> Result<(Vec<Word>, End), Fault> {
         let mut words: Vec<Word> = Vec::new();
         // Whether the last word was quoted and nothing has followed it.
         let mut is_after_quote = false;
@@ -151,12 +178,11 @@ impl<'a> Lexer<'a> {
                 if words.is_empty() {
                     return Ok((words, End::Text));
                 }
-                let expected = "the file ends within a directive, where \";\" or \"}\" is expected";
-                return Err(expected.to_owned());
+                return Err(Fault::Unfinished);
             };
             if is_after_quote && self.at > before && self.text.as_bytes().get(before) == Some(&b'#')
             {
-                return Err("unexpected \"#\" after a closing quote".to_owned());
+                return Err(Fault::AfterQuote('#'));
             }
             let touches = is_after_quote && self.at == before;
             is_after_quote = false;
@@ -165,7 +191,7 @@ impl<'a> Lexer<'a> {
             }
             match byte {
                 b';' | b'{' | b'}' if (byte == b'}') != words.is_empty() => {
-                    return Err(format!("unexpected \"{}\"", char::from(byte)));
+                    return Err(Fault::Unexpected(char::from(byte)));
                 }
                 b';' | b'{' | b'}' => {
                     self.take();
@@ -179,7 +205,7 @@ impl<'a> Lexer<'a> {
                 _ if touches && byte != b')' => {
                     let rest = self.text.get(self.at..).unwrap_or_default();
                     let letter = rest.chars().next().unwrap_or_default();
-                    return Err(format!("unexpected \"{letter}\" after a closing quote"));
+                    return Err(Fault::AfterQuote(letter));
                 }
                 b'"' | b'\'' => {
                     self.take();

@@ -58,11 +58,11 @@ pub(super) fn parameters(listen: &Directive) -> &[String] {
 }
 
 /// The name of a parameter: `backlog` of `backlog=4096`.
-pub(super) fn name(parameter: &str) -> &str {
+pub(crate) fn name(parameter: &str) -> &str {
     parameter.split('=').next().unwrap_or(parameter)
 }
 
-/// Whether a `listen` has parameter `name`.
+/// Whether a `listen` has a parameter of this name.
 pub(super) fn has(listen: &Directive, parameter: &str) -> bool {
     parameters(listen).iter().any(|other| name(other) == parameter)
 }
@@ -74,7 +74,7 @@ pub(super) fn is_default(listen: &Directive) -> bool {
 
 /// Options of the socket. nginx accepts them in only one `listen` of an address, and they hold for
 /// all servers there.
-pub(super) const OF_THE_SOCKET: [&str; 11] = [
+const OF_THE_SOCKET: [&str; 11] = [
     "setfib",
     "fastopen",
     "backlog",
@@ -88,9 +88,14 @@ pub(super) const OF_THE_SOCKET: [&str; 11] = [
     "so_keepalive",
 ];
 
+/// Whether a parameter is an option of the socket.
+pub(super) fn is_of_the_socket(parameter: &str) -> bool {
+    OF_THE_SOCKET.contains(&name(parameter))
+}
+
 /// Whether a `listen` has options of the socket.
 pub(super) fn sets_socket(listen: &Directive) -> bool {
-    parameters(listen).iter().any(|parameter| OF_THE_SOCKET.contains(&name(parameter)))
+    parameters(listen).iter().any(|parameter| is_of_the_socket(parameter))
 }
 
 #[cfg(test)]

@@ -5,6 +5,22 @@
 //! <https://github.com/openresty/lua-nginx-module/blob/master/util/gen-lexer-c>. A quote that its
 //! line does not close is no string there, and here.
 
+use super::lex::Lexer;
+
+/// The code of a block whose opening brace is taken, and takes its closing one. None if nothing
+/// closes it: the lexer is then at the end of its text.
+pub(super) fn take_code<'a>(lexer: &mut Lexer<'a>) -> Option<&'a str> {
+    let rest = lexer.text.get(lexer.at..).unwrap_or_default();
+    let Some(code) = length_of_block(rest).and_then(|length| rest.get(..length)) else {
+        lexer.at = lexer.text.len();
+        return None;
+    };
+    let lines = u32::try_from(code.matches('\n').count()).unwrap_or(u32::MAX);
+    lexer.line = lexer.line.saturating_add(lines);
+    lexer.at += code.len() + 1;
+    Some(code)
+}
+
 /// The length of an opening long bracket `[==[` at the start of `code`, and what closes it.
 fn long_bracket(code: &str) -> Option<(usize, String)> {
     let inside = code.strip_prefix('[')?;
@@ -37,7 +53,7 @@ fn quoted(code: &str) -> Option<usize> {
 }
 
 /// The length of Lua code up to the brace that closes its block, which is not included.
-pub(super) fn length_of_block(code: &str) -> Option<usize> {
+fn length_of_block(code: &str) -> Option<usize> {
     let bytes = code.as_bytes();
     let mut level = 1;
     let mut at = 0;

@@ -23,6 +23,7 @@
 //! ```
 
 mod answer;
+mod build;
 mod change;
 mod context;
 mod copy;
@@ -48,8 +49,12 @@ mod tls;
 mod tree;
 mod upstream;
 
+pub(crate) use build::argument as build_argument;
+pub use build::conf_path;
 pub use copy::Copy;
 pub use gather::{Files, gather};
+pub(crate) use lex::{End, Fault, Lexer};
+pub(crate) use listen::name as parameter_name;
 pub use render::render;
 pub use shadow::{OWN_LOCATION, Shadow};
 pub use site::{Scheme, Site};

@@ -35,10 +35,9 @@ pub(super) fn listen(
     if let Some(listen) = listen {
         args.extend_from_slice(listen::parameters(listen));
         let owner = change::owner(config, listen);
-        let is_of_the_socket =
-            |parameter: &&String| listen::OF_THE_SOCKET.contains(&listen::name(parameter));
         if owner.id != listen.id {
-            args.extend(listen::parameters(owner).iter().filter(is_of_the_socket).cloned());
+            let of_owner = listen::parameters(owner).iter();
+            args.extend(of_owner.filter(|parameter| listen::is_of_the_socket(parameter)).cloned());
         }
         for left_out in ["proxy_protocol", "fastopen"] {
             if args.iter().any(|arg| listen::name(arg) == left_out) {

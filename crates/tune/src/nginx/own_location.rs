@@ -58,8 +58,7 @@ fn is_tunable(name: &str) -> bool {
 /// The location, for a server block as it is in the copy.
 pub(super) fn location(server: &[Directive], files: &str) -> Directive {
     let mut block = vec![Directive::new("root", [files])];
-    let shell = Directive { block: Some(server.to_vec()), ..Directive::new("server", [""; 0]) };
-    if let Some(root) = site::root_location(&shell) {
+    if let Some(root) = site::root_location(server) {
         block.extend(root.children().iter().filter(|line| is_tunable(&line.name)).cloned());
     }
     Directive { block: Some(block), ..Directive::new("location", ["^~", OWN_LOCATION]) }

@@ -7,9 +7,9 @@ use zc_run::{Error, Result, escape};
 
 use super::dump::Dump;
 use super::glob;
-use super::lex::{End, Lexer, Word};
+use super::lex::{self, End, Lexer, Word};
 use super::lua;
-use super::tree::{Config, Directive, File, NEW, Place};
+use super::tree::{self, Config, Directive, File, NEW, Place};
 
 /// Blocks and includes inside each other. nginx has no limit but its stack; the deepest that makes
 /// sense, nested locations, are a handful.
@@ -90,7 +90,7 @@ impl<'a> Reading<'a> {
             patterns: HashMap::new(),
             is_reached: vec![false; files.len()],
             ids: NEW,
-            folder: files[0].path.rsplit_once('/').map_or("", |(folder, _)| folder),
+            folder: tree::folder(&files[0].path),
         }
     }
 
@@ -111,6 +111,15 @@ impl<'a> Reading<'a> {
         let error =
             Error::input("nginx-syntax", format!("file \"{path}\", line {line}: {message}"));
         Fault { error: error.help("nginx -t"), cut: None }
+    }
+
+    /// The depth inside a block or an include at this line.
+    fn deeper(&self, depth: usize, file: usize, line: u32) -> Read<usize> {
+        if depth == DEEPEST {
+            let message = format!("more than {DEEPEST} blocks and includes in each other");
+            return Err(self.fault(file, line, &message));
+        }
+        Ok(depth + 1)
     }
 
     /// The directives of file `index`.
@@ -137,10 +146,13 @@ impl<'a> Reading<'a> {
             };
             let (words, end) = lexer
                 .directive()
-                .map_err(|message| cut(self.fault(file, lexer.line, &message), lexer))?;
+                .map_err(|fault| cut(self.fault(file, lexer.line, &fault.to_string()), lexer))?;
             match (end, opening) {
                 (End::Text, None) | (End::Close, Some(_)) => return Ok(out),
-                (End::Close, None) => return Err(self.fault(file, lexer.line, "unexpected \"}\"")),
+                (End::Close, None) => {
+                    let message = lex::Fault::Unexpected('}').to_string();
+                    return Err(self.fault(file, lexer.line, &message));
+                }
                 (End::Text, Some(block)) => {
                     let name = escape(&block.name, 60);
                     let message = format!("block \"{name}\" is not closed");
@@ -156,11 +168,8 @@ impl<'a> Reading<'a> {
             if end == End::Open && directive.name.ends_with("_by_lua_block") {
                 self.lua(&mut directive, lexer).map_err(|fault| cut(fault, lexer))?;
             } else if end == End::Open {
-                if depth == DEEPEST {
-                    let message = format!("more than {DEEPEST} blocks and includes in each other");
-                    return Err(self.fault(file, directive.line, &message));
-                }
-                let block = self.directives(lexer, file, Some(&directive), depth + 1)?;
+                let depth = self.deeper(depth, file, directive.line)?;
+                let block = self.directives(lexer, file, Some(&directive), depth)?;
                 directive.block = Some(block);
             }
             directive.place.bytes.end = lexer.at;
@@ -197,15 +206,10 @@ impl<'a> Reading<'a> {
 
     /// Takes the code of a block of Lua, whose opening brace is taken.
     fn lua(&self, directive: &mut Directive, lexer: &mut Lexer<'a>) -> Read<()> {
-        let rest = lexer.text.get(lexer.at..).unwrap_or_default();
-        let Some(length) = lua::length_of_block(rest) else {
-            lexer.at = lexer.text.len();
+        let Some(code) = lua::take_code(lexer) else {
             let message = format!("the code of \"{}\" is not closed", escape(&directive.name, 60));
             return Err(self.fault(directive.place.file, directive.line, &message));
         };
-        let code = &rest[..length];
-        lexer.line += u32::try_from(code.matches('\n').count()).unwrap_or(u32::MAX);
-        lexer.at += length + 1;
         directive.lua = Some(code.to_owned());
         Ok(())
     }
@@ -219,10 +223,7 @@ impl<'a> Reading<'a> {
         out: &mut Vec<Directive>,
     ) -> Read<()> {
         let (file, line) = (include.place.file, include.line);
-        let path = match include.first() {
-            path if path.starts_with('/') => path.to_owned(),
-            path => format!("{}/{path}", self.folder),
-        };
+        let path = tree::included(include.first(), self.folder);
         let files = match self.paths.get(path.as_str()) {
             Some(&index) => vec![index],
             None if glob::is_pattern(&path) => self.matching(&path),
@@ -239,12 +240,9 @@ impl<'a> Reading<'a> {
                 return Err(self.fault(file, line, &message));
             }
         };
-        if depth == DEEPEST {
-            let message = format!("more than {DEEPEST} blocks and includes in each other");
-            return Err(self.fault(file, line, &message));
-        }
+        let depth = self.deeper(depth, file, line)?;
         for index in files {
-            out.append(&mut self.file(index, depth + 1)?);
+            out.append(&mut self.file(index, depth)?);
         }
         Ok(())
     }

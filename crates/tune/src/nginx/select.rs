@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use super::change::{Edit, Spot};
-use super::site::Site;
+use super::site::{self, Site};
 use super::tree::{Config, Directive, NEW};
 
 /// What was left out.
@@ -29,7 +29,7 @@ pub(super) fn select(
             (_, None) | ("events", _) => main.push(directive.clone()),
             ("http", Some(block)) => {
                 let is_kept = |(index, child): &(usize, &Directive)| {
-                    child.name != "server" || child.block.is_none() || *index == site.index
+                    !site::is_server(child) || *index == site.index
                 };
                 let kept = block.iter().enumerate().filter(is_kept);
                 let kept: Vec<Directive> = kept.map(|(_, child)| child.clone()).collect();
@@ -48,12 +48,7 @@ type ById<'a> = HashMap<u32, Vec<&'a Edit<'a>>>;
 fn by_id<'a>(edits: &'a [Edit<'a>]) -> ById<'a> {
     let mut out = ById::new();
     for edit in edits {
-        let (Spot::InPlaceOf(at)
-        | Spot::Without(at)
-        | Spot::FirstIn(at)
-        | Spot::Before(at)
-        | Spot::After(at)) = edit.spot;
-        out.entry(at.id).or_default().push(edit);
+        out.entry(edit.at.id).or_default().push(edit);
     }
     out
 }
@@ -62,17 +57,17 @@ fn apply(directives: Vec<Directive>, edits: &ById<'_>) -> Vec<Directive> {
     let mut out = Vec::with_capacity(directives.len());
     for mut directive in directives {
         let at = edits.get(&directive.id).map(Vec::as_slice).unwrap_or_default();
-        let new = |is_wanted: fn(&Spot<'_>) -> bool| {
-            let wanted = at.iter().filter(move |edit| is_wanted(&edit.spot));
+        let new = |spot: Spot| {
+            let wanted = at.iter().filter(move |edit| edit.spot == spot);
             wanted.map(|edit| Directive::new(&edit.name, edit.args.iter().cloned()))
         };
-        out.extend(new(|spot| matches!(spot, Spot::Before(_))));
+        out.extend(new(Spot::Before));
         if let Some(block) = directive.block.take() {
-            let first = new(|spot| matches!(spot, Spot::FirstIn(_)));
+            let first = new(Spot::FirstInside);
             directive.block = Some(first.chain(apply(block, edits)).collect());
         }
-        let replaced = new(|spot| matches!(spot, Spot::InPlaceOf(_))).next_back();
-        let is_gone = at.iter().any(|edit| matches!(edit.spot, Spot::Without(_)));
+        let replaced = new(Spot::InPlace).next_back();
+        let is_gone = at.iter().any(|edit| edit.spot == Spot::Without);
         match replaced {
             Some(replaced) => {
                 directive.name.clone_from(&replaced.name);
@@ -83,7 +78,7 @@ fn apply(directives: Vec<Directive>, edits: &ById<'_>) -> Vec<Directive> {
             None if is_gone => {}
             None => out.push(directive),
         }
-        out.extend(new(|spot| matches!(spot, Spot::After(_))));
+        out.extend(new(Spot::After));
     }
     out
 }

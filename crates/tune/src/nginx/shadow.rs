@@ -1,5 +1,7 @@
 //! What a copy of a configuration is told about the place where it runs.
 
+use super::build;
+
 /// Where a copy runs, and as whom.
 ///
 /// The folder has to exist, and be writable for the user of the workers; nginx makes what is in it.
@@ -35,20 +37,11 @@ pub struct Shadow {
 pub const OWN_LOCATION: &str = "/zc-tune/";
 
 impl Shadow {
-    /// The folder of nginx that relative paths of files and modules refer to.
-    pub(super) fn prefix(&self) -> &str {
-        let prefix = self.build.split("--prefix=").nth(1).unwrap_or_default();
-        match prefix.split([' ', '\'', '\n']).next() {
-            Some(prefix) if !prefix.is_empty() => prefix.trim_end_matches('/'),
-            _ => "/usr/local/nginx",
-        }
-    }
-
     /// A path as nginx completes it, relative to its prefix.
     pub(super) fn in_prefix(&self, path: &str) -> String {
         match path.starts_with(['/', '$']) || path.is_empty() {
             true => path.to_owned(),
-            false => format!("{}/{path}", self.prefix()),
+            false => format!("{}/{path}", build::prefix(&self.build)),
         }
     }
 

@@ -7,7 +7,7 @@ use zc_run::{Error, Result, escape};
 use super::answer;
 use super::listen::{self, Address};
 use super::server_name;
-use super::tree::{Config, Directive};
+use super::tree::{Config, Directive, all};
 
 /// Whether the site is asked with or without TLS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,9 +73,9 @@ impl Config {
         let server = &http[index];
         let children = server.children();
         let is_on = |name: &str, children: &[Directive]| {
-            children.iter().any(|directive| directive.name == name && directive.first() == "on")
+            all(children, name).any(|directive| directive.first() == "on")
         };
-        let listens = || children.iter().filter(|directive| directive.name == "listen");
+        let listens = || all(children, "listen");
         let is_tls = is_on("ssl", children) || listens().any(|listen| listen::has(listen, "ssl"));
         let scheme = if is_tls { Scheme::Https } else { Scheme::Http };
         let is_mixed = is_tls
@@ -85,8 +85,8 @@ impl Config {
         if is_mixed {
             said.push("the site has http and https: https is tried".to_owned());
         }
-        said.extend(elsewhere(server));
-        said.extend(may_answer(http, server));
+        said.extend(elsewhere(children));
+        said.extend(may_answer(http, children));
         Site {
             name: names(server).next().unwrap_or_default().to_owned(),
             position: server.position(),
@@ -95,7 +95,7 @@ impl Config {
             http2: is_on("http2", children)
                 || is_on("http2", http)
                 || listens().any(|listen| listen::has(listen, "http2")),
-            answers_files: answers_files(server),
+            answers_files: answers_files(children),
             certificates: self.certificates(http, children),
             said,
             index,
@@ -104,13 +104,9 @@ impl Config {
 
     /// Certificates with their keys, of the server or else of the http block.
     fn certificates(&self, http: &[Directive], server: &[Directive]) -> Vec<(String, String)> {
-        let all = |block: &[Directive], name: &str| -> Vec<String> {
-            let found = block.iter().filter(|directive| directive.name == name);
-            found.map(|directive| self.in_folder(directive.first())).collect()
-        };
-        let of = |block: &[Directive]| {
-            let keys = all(block, "ssl_certificate_key");
-            all(block, "ssl_certificate").into_iter().zip(keys).collect::<Vec<_>>()
+        let of = |block: &[Directive]| -> Vec<(String, String)> {
+            let paths = |name| all(block, name).map(|line| self.in_folder(line.first()));
+            paths("ssl_certificate").zip(paths("ssl_certificate_key")).collect()
         };
         let own = of(server);
         if own.is_empty() { of(http) } else { own }
@@ -132,25 +128,24 @@ impl Config {
     }
 }
 
-fn is_server(directive: &Directive) -> bool {
+/// Whether it is a block of `server`.
+pub(super) fn is_server(directive: &Directive) -> bool {
     directive.name == "server" && directive.block.is_some()
 }
 
 /// The names of a server.
 fn names(server: &Directive) -> impl Iterator<Item = &str> {
-    let lines = server.children().iter().filter(|directive| directive.name == "server_name");
+    let lines = all(server.children(), "server_name");
     lines.flat_map(|line| line.args.iter().map(String::as_str))
 }
 
 /// The `location` blocks directly in a block.
-pub(super) fn locations(block: &Directive) -> impl Iterator<Item = &Directive> {
-    let is_location =
-        |directive: &&Directive| directive.name == "location" && directive.block.is_some();
-    block.children().iter().filter(is_location)
+pub(super) fn locations(block: &[Directive]) -> impl Iterator<Item = &Directive> {
+    all(block, "location").filter(|directive| directive.block.is_some())
 }
 
 /// The location that answers `/...` where no other is more specific, if there is one.
-pub(super) fn root_location(server: &Directive) -> Option<&Directive> {
+pub(super) fn root_location(server: &[Directive]) -> Option<&Directive> {
     let of = |wanted: &dyn Fn(&str, &str) -> bool| {
         locations(server).find(|location| {
             let (modifier, pattern) = answer::pattern(location);
@@ -165,8 +160,8 @@ pub(super) fn root_location(server: &Directive) -> Option<&Directive> {
 }
 
 /// Whether requests for `/...` are answered by files.
-fn answers_files(server: &Directive) -> bool {
-    answer::instead_of_files(server.children()).is_none()
+fn answers_files(server: &[Directive]) -> bool {
+    answer::instead_of_files(server).is_none()
         && root_location(server)
             .is_none_or(|location| answer::instead_of_files(location.children()).is_none())
 }
@@ -203,8 +198,7 @@ fn default(http: &[Directive], servers: &[usize], first: usize) -> (usize, Strin
     let mut order: Vec<Address> = Vec::new();
     let mut defaults: HashMap<Address, (usize, bool)> = HashMap::new();
     for &index in servers {
-        let listens = http[index].children().iter().filter(|child| child.name == "listen");
-        let mut addresses: Vec<(Address, bool)> = listens
+        let mut addresses: Vec<(Address, bool)> = all(http[index].children(), "listen")
             .filter(|listen| !listen::has(listen, "quic"))
             .map(|listen| (listen::address(listen), listen::is_default(listen)))
             .collect();
@@ -225,7 +219,7 @@ fn default(http: &[Directive], servers: &[usize], first: usize) -> (usize, Strin
     let is_tcp = |address: &&Address| matches!(address, Address::Tcp { .. });
     for address in order.iter().filter(is_tcp) {
         let index = defaults[address].0;
-        if answers_files(&http[index]) {
+        if answers_files(http[index].children()) {
             let why = format!(
                 "it is the default server of {}, the first whose default server answers with files",
                 address.text()
@@ -233,7 +227,7 @@ fn default(http: &[Directive], servers: &[usize], first: usize) -> (usize, Strin
             return (index, why);
         }
     }
-    match servers.iter().find(|&&index| answers_files(&http[index])) {
+    match servers.iter().find(|&&index| answers_files(http[index].children())) {
         Some(&index) => (index, "it is the first server block that answers with files".to_owned()),
         None => {
             let why = "no server block answers with files, and it is the first default server";
@@ -244,11 +238,11 @@ fn default(http: &[Directive], servers: &[usize], first: usize) -> (usize, Strin
 }
 
 /// Sentences about locations that are not answered by files.
-fn elsewhere(server: &Directive) -> Vec<String> {
+fn elsewhere(server: &[Directive]) -> Vec<String> {
     let mut found: Vec<(String, Vec<String>)> = Vec::new();
     let mut blocks: Vec<&Directive> = locations(server).collect();
     while let Some(location) = blocks.pop() {
-        blocks.extend(locations(location));
+        blocks.extend(locations(location.children()));
         let Some(answers) = answer::instead_of_files(location.children()) else { continue };
         let pattern = escape(&location.args.join(" "), 60);
         let place = format!("\"{pattern}\" (line {} of {})", location.line, location.file);
@@ -272,10 +266,10 @@ fn elsewhere(server: &Directive) -> Vec<String> {
 }
 
 /// Sentences about directives that may answer in place of the files.
-fn may_answer(http: &[Directive], server: &Directive) -> Vec<String> {
+fn may_answer(http: &[Directive], server: &[Directive]) -> Vec<String> {
     let location = root_location(server).map(Directive::children).unwrap_or_default();
-    let all = http.iter().chain(server.children()).chain(location);
-    let found = all.filter(|directive| answer::may_answer(directive));
+    let found = http.iter().chain(server).chain(location);
+    let found = found.filter(|directive| answer::may_answer(directive));
     let sentence = |directive: &Directive| {
         let words = escape(&directive.words(), 80);
         format!("\"{words}\" ({}) may answer or delay requests for files", directive.position())

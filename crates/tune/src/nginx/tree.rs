@@ -58,16 +58,34 @@ pub(super) struct Place {
     pub(super) inside: usize,
 }
 
+/// The folder of a file.
+pub(super) fn folder(path: &str) -> &str {
+    path.rsplit_once('/').map_or("", |(folder, _)| folder)
+}
+
+/// The path of an `include`, relative to the folder of the main file.
+pub(super) fn included(path: &str, folder: &str) -> String {
+    if path.starts_with('/') { path.to_owned() } else { format!("{folder}/{path}") }
+}
+
+/// The directives named `name` directly in a block.
+pub(super) fn all<'a>(
+    block: &'a [Directive],
+    name: &str,
+) -> impl Iterator<Item = &'a Directive> + use<'a> {
+    let name = name.to_owned();
+    block.iter().filter(move |directive| directive.name == name)
+}
+
 impl Config {
     /// The block of the main context named `name`: `http` or `events`.
     pub(super) fn block(&self, name: &str) -> Option<&Directive> {
-        self.main.iter().find(|directive| directive.name == name && directive.block.is_some())
+        all(&self.main, name).find(|directive| directive.block.is_some())
     }
 
-    /// The folder of the main file, to which relative paths of includes and certificates refer.
+    /// The folder of the main file, to which relative paths of certificates refer.
     pub(super) fn folder(&self) -> &str {
-        let path = self.files.first().map_or("", |file| &file.path);
-        path.rsplit_once('/').map_or("", |(folder, _)| folder)
+        self.files.first().map_or("", |main| folder(&main.path))
     }
 }
 

@@ -3,8 +3,7 @@
 use super::ktls_option;
 use super::values::{Version, is_same};
 use crate::candidate::Facts;
-use crate::listen;
-use crate::nginx::{Config, Scheme, Site};
+use crate::nginx::{Config, Scheme, Site, build_argument};
 
 /// A site with its surroundings.
 pub(super) struct Context<'a> {
@@ -44,12 +43,12 @@ impl<'a> Context<'a> {
 
     /// Parameters of the site's `listen`, without the address.
     pub(super) fn listen_parameters(&self) -> Vec<&'a str> {
-        listen::parameters(self.config, self.site)
+        self.config.listen_parameters(self.site)
     }
 
     /// The version of nginx.
     pub(super) fn version(&self) -> Option<Version> {
-        let text = self.facts.modules.split("nginx/").nth(1)?;
+        let text = self.facts.build.split("nginx/").nth(1)?;
         let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
         let mut numbers = text[..end].split('.').map(|number| number.parse().ok());
         Some((numbers.next()??, numbers.next()??, numbers.next()??))
@@ -57,8 +56,6 @@ impl<'a> Context<'a> {
 
     /// The log that nginx writes where the configuration names none.
     pub(super) fn default_log(&self) -> &'a str {
-        let path = self.facts.modules.split("--http-log-path=").nth(1);
-        let path = path.and_then(|rest| rest.split_whitespace().next());
-        path.unwrap_or("logs/access.log")
+        build_argument(&self.facts.build, "--http-log-path=").unwrap_or("logs/access.log")
     }
 }

@@ -34,18 +34,15 @@ pub(super) enum Need {
     Sendfile,
     /// Files are read into buffers of nginx.
     Buffers,
-    /// The site speaks TLS. Without it the entry is not mentioned.
-    Tls,
     /// nginx was built with this.
     Built(&'static str),
 }
 
 impl Need {
-    /// Why it does not hold; `Some(None)`: this need not be said.
-    fn missing(self, context: &Context<'_>) -> Option<Option<String>> {
-        let because = |why: &str| Some(Some(why.to_owned()));
+    /// Why it does not hold.
+    fn missing(self, context: &Context<'_>) -> Option<String> {
+        let because = |why: &str| Some(why.to_owned());
         match self {
-            Self::Tls if !context.is_https => Some(None),
             Self::Sendfile if !context.is_on("sendfile") => {
                 because("it has an effect only with \"sendfile on\"")
             }
@@ -55,8 +52,8 @@ impl Need {
             Self::Buffers if context.sends_by_sendfile() => {
                 because("files are sent by sendfile(), past these buffers")
             }
-            Self::Built(option) if !context.facts.modules.contains(option) => {
-                Some(Some(format!("this nginx was built without {option}")))
+            Self::Built(option) if !context.facts.build.contains(option) => {
+                Some(format!("this nginx was built without {option}"))
             }
             _ => None,
         }
@@ -66,23 +63,13 @@ impl Need {
 impl Entry {
     /// The candidates of the entry, or why it is not tried.
     pub(super) fn offers(&self, context: &Context<'_>) -> Vec<Offer> {
-        for need in self.needs {
-            match need.missing(context) {
-                None => (),
-                Some(None) => return Vec::new(),
-                Some(Some(why)) => {
-                    return vec![Offer::Not { name: self.directive.to_owned(), why }];
-                }
-            }
+        if let Some(why) = self.needs.iter().find_map(|need| need.missing(context)) {
+            return vec![Offer::Not { name: self.directive.to_owned(), why }];
         }
         let default = self.default_of(context.version());
-        let (value, is_default) = match context.value(self.directive) {
-            Some(value) => (value, false),
-            None => (default.to_owned(), true),
-        };
-        let present = match is_default {
-            true => format!("{} {value} (default)", self.directive),
-            false => format!("{} {value}", self.directive),
+        let (present, value) = match context.value(self.directive) {
+            Some(value) => (format!("{} {value}", self.directive), value),
+            None => (format!("{} {default} (default)", self.directive), default.to_owned()),
         };
         let candidate = |tried: &&str| {
             Offer::Try(Candidate {

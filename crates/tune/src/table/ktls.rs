@@ -8,14 +8,10 @@ use crate::candidate::{Candidate, Change, Offer};
 const REFERENCE: &str = "https://docs.kernel.org/networking/tls.html; \
                          https://nginx.org/en/docs/http/ngx_http_ssl_module.html#ssl_conf_command";
 
-/// kTLS switched on, or off where the configuration has it.
-pub(super) fn offers(context: &Context<'_>) -> Vec<Offer> {
-    if !context.is_https {
-        return Vec::new();
-    }
-    let not = |why: &str| {
-        vec![Offer::Not { name: format!("{DIRECTIVE} Options KTLS"), why: why.to_owned() }]
-    };
+/// kTLS switched on, or off where the configuration has it, for a site that speaks TLS.
+pub(super) fn offer(context: &Context<'_>) -> Offer {
+    let not =
+        |why: &str| Offer::Not { name: format!("{DIRECTIVE} Options KTLS"), why: why.to_owned() };
     if !context.facts.has_ktls {
         return not("this kernel has no kTLS");
     }
@@ -29,7 +25,7 @@ pub(super) fn offers(context: &Context<'_>) -> Vec<Offer> {
         Some(value) => format!("{DIRECTIVE} {value}"),
         None => format!("no {DIRECTIVE} (default)"),
     };
-    vec![Offer::Try(Candidate {
+    Offer::Try(Candidate {
         name: format!("{DIRECTIVE} Options {tried}"),
         present,
         change: Change::Directive {
@@ -40,5 +36,5 @@ pub(super) fn offers(context: &Context<'_>) -> Vec<Offer> {
                  nginx"
             .to_owned(),
         reference: REFERENCE.to_owned(),
-    })]
+    })
 }

@@ -2,23 +2,21 @@
 
 use super::context::Context;
 use crate::candidate::{Candidate, Change, Offer};
-use crate::listen;
+use crate::nginx::parameter_name;
 
 const REFERENCE: &str = "https://nginx.org/en/docs/http/ngx_http_core_module.html#listen";
 
 /// nginx's own queue on Linux (NGX_LISTEN_BACKLOG).
 const DEFAULT_BACKLOG: &str = "511";
 
-/// A parameter: its name, how it is given, its value without it, and why it may matter.
-const PARAMETERS: [(&str, &str, &str, &str); 2] = [
+/// A parameter: how it is given, its value without it, and why it may matter.
+const PARAMETERS: [(&str, &str, &str); 2] = [
     (
-        "reuseport",
         "reuseport",
         "one socket for all workers",
         "each worker has a socket of its own, so that they do not wake for the same connection",
     ),
     (
-        "backlog",
         "backlog=4096",
         DEFAULT_BACKLOG,
         "connections that come in a burst wait in the queue instead of being tried again a \
@@ -29,8 +27,9 @@ const PARAMETERS: [(&str, &str, &str, &str); 2] = [
 /// Each parameter that the `listen` does not have, and those that it has left out.
 pub(super) fn offers(context: &Context<'_>) -> Vec<Offer> {
     let own = context.listen_parameters();
-    let offer = |(name, tried, without, reason): &(&str, &str, &str, &str)| {
-        let has = own.iter().find(|own| listen::name(own) == *name);
+    let offer = |(tried, without, reason): &(&str, &str, &str)| {
+        let name = parameter_name(tried);
+        let has = own.iter().find(|own| parameter_name(own) == name);
         let (line, present, change) = match has {
             Some(has) => (
                 format!("listen without {has}"),

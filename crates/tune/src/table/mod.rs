@@ -26,9 +26,10 @@ use context::Context;
 /// The candidates for a site, in the order of the table, and what is not tried.
 pub fn candidates(config: &Config, site: &Site, facts: &Facts) -> Vec<Offer> {
     let context = Context::new(config, site, facts);
-    let entries = [files::ENTRIES, tls::ENTRIES, connections::ENTRIES].into_iter().flatten();
+    let of_tls = if context.is_https { tls::ENTRIES } else { &[] };
+    let entries = [files::ENTRIES, of_tls, connections::ENTRIES].into_iter().flatten();
     let mut offers: Vec<Offer> = entries.flat_map(|entry| entry.offers(&context)).collect();
-    offers.extend(ktls::offers(&context));
+    offers.extend(context.is_https.then(|| ktls::offer(&context)));
     offers.extend(listen::offers(&context));
     offers.extend(logging::offers(&context));
     offers.extend(sysctls::offers(&context));

@@ -16,14 +16,11 @@ fn facts() -> Facts {
     ];
     Facts {
         has_ktls: false,
-        modules: "nginx version: nginx/1.22.1\nconfigure arguments: \
+        build: "nginx version: nginx/1.22.1\nconfigure arguments: \
                   --http-log-path=/var/log/nginx/access.log --with-threads"
             .to_owned(),
-        cpus_of_server: 1,
         congestion_controls: ["reno", "cubic", "bbr"].map(str::to_owned).to_vec(),
         sysctls: sysctls.map(|(name, value)| (name.to_owned(), value.to_owned())).into(),
-        is_root: false,
-        has_log: true,
     }
 }
 
@@ -143,7 +140,7 @@ fn the_values_that_are_in_effect_are_left_out() {
 
 #[test]
 fn defaults_are_those_of_the_version() {
-    let old = Facts { modules: "nginx version: nginx/1.18.0 (Ubuntu)".to_owned(), ..facts() };
+    let old = Facts { build: "nginx version: nginx/1.18.0 (Ubuntu)".to_owned(), ..facts() };
     let offers = offers(&site("80", ""), &old);
     let names = names(&offers);
     assert!(names.contains(&"sendfile_max_chunk 2m") && !names.contains(&"sendfile_max_chunk 0"));

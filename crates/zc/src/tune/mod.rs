@@ -48,7 +48,7 @@ pub(super) fn run(args: &TuneArgs) -> Result<()> {
     let nginx = Nginx::find(args.conf.as_deref())?;
     let config = nginx.read()?;
     let site = config.site(args.server_name.as_deref())?;
-    let facts = nginx.facts(args.log.is_some());
+    let facts = nginx.facts();
     let own = args.try_lines.iter().map(|line| try_line(line, &config, &site, &facts));
     let mut offers: Vec<Offer> = own.map(|own| own.map(Offer::Try)).collect::<Result<_>>()?;
     if !args.only_tried {

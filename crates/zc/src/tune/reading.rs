@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 use super::super::read;
 use zc_run::{Error, Result, escape, in_words};
 use zc_tune::Facts;
-use zc_tune::nginx::{Config, Files, gather};
+use zc_tune::nginx::{Config, Files, conf_path, gather};
 
 /// The longest file that is read.
 const LARGEST_BYTES: u64 = 64 << 20;
@@ -48,10 +48,7 @@ impl Nginx {
         let build = version(&program)?;
         let conf = match conf {
             Some(conf) => std::path::absolute(conf).unwrap_or_else(|_| conf.to_owned()),
-            None => PathBuf::from(argument(&build, "--conf-path=").unwrap_or_else(|| {
-                let prefix = argument(&build, "--prefix=");
-                format!("{}/conf/nginx.conf", prefix.as_deref().unwrap_or("/usr/local/nginx"))
-            })),
+            None => PathBuf::from(conf_path(&build)),
         };
         Ok(Self { program, build, conf })
     }
@@ -66,7 +63,7 @@ impl Nginx {
     }
 
     /// What candidates depend on.
-    pub(super) fn facts(&self, has_log: bool) -> Facts {
+    pub(super) fn facts(&self) -> Facts {
         let sysctl = |name: &str| {
             let path = format!("/proc/sys/{}", name.replace('.', "/"));
             std::fs::read_to_string(path).ok().map(|value| value.trim().to_owned())
@@ -76,12 +73,9 @@ impl Nginx {
             SYSCTLS.iter().filter_map(|name| Some(((*name).to_owned(), sysctl(name)?))).collect();
         Facts {
             has_ktls: Path::new("/proc/net/tls_stat").exists(),
-            modules: self.build.clone(),
-            cpus_of_server: 1,
+            build: self.build.clone(),
             congestion_controls: controls.split_whitespace().map(str::to_owned).collect(),
             sysctls,
-            is_root: rustix::process::geteuid().is_root(),
-            has_log,
         }
     }
 
@@ -109,12 +103,6 @@ fn version(program: &Path) -> Result<String> {
         true => Ok(text),
         false => Err(failed(escape(&text, 200))),
     }
-}
-
-/// The value of an argument of configure.
-fn argument(build: &str, name: &str) -> Option<String> {
-    let value = build.split(name).nth(1)?.split([' ', '\'', '\n']).next()?;
-    (!value.is_empty()).then(|| value.to_owned())
 }
 
 /// The files of this machine.
