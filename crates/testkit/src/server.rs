@@ -1,8 +1,8 @@
 //! The saved run of a server that does not exist.
 
 use zc_run::{
-    Factor, HostState, Latencies, Plan, ResponseFacts, Run, SendPath, ServerPlan, ServerState,
-    Traffic, Transfer, Unsoaked, units::size_text,
+    Factor, HostState, Latencies, Plan, ResponseFacts, Run, SendPath, ServerMix, ServerPlan,
+    ServerState, Traffic, Transfer, Unsoaked, units::size_text,
 };
 
 use crate::synthetic::{Synthetic, TrueCell};
@@ -13,12 +13,6 @@ const BODY_BYTES: u64 = 102_400;
 /// A server in two states, `off` and `on`, on `on_by_off` times as much CPU in the latter. A
 /// request costs 100 us in `off`, of which the server's processes are charged for a share.
 pub fn server(on_by_off: f64) -> Run {
-    let in_state = |name: &str, ns_per_kib: f64| {
-        let mut cell = TrueCell::with_transfer(Transfer::Server, ns_per_kib, 300.0);
-        cell.cell.label = name.to_owned();
-        cell.cell.levels.state = name.parse().ok();
-        cell
-    };
     let (off, on) = (in_state("off", 1000.0), in_state("on", 1000.0 * on_by_off));
     let (control, positive) = (off.control(), off.positive_control(100.0));
     let cells = vec![off, on, control, positive];
@@ -92,20 +86,13 @@ pub struct TrueState {
     pub p99_ns: u64,
 }
 
-/// A server in many states, of which the first is the reference of the others. Under its second
-/// name, the A/A control, the first has the p99 `again_p99_ns`. A request costs 50 us in it, half
-/// as much as in [`server`]: costs of all states may drift without filling the CPU.
+/// A server that was asked for a mix in many states, of which the first is the reference of the
+/// others. Under its second name, the A/A control, the first has the p99 `again_p99_ns`. A request
+/// costs 50 us in it, half as much as in [`server`]: costs of all states may drift without filling
+/// the CPU.
 pub fn in_states(states: &[TrueState], again_p99_ns: u64, world: Synthetic) -> Run {
-    let mut cells: Vec<TrueCell> = states
-        .iter()
-        .map(|state| {
-            let ns_per_kib = 500.0 * state.ratio;
-            let mut cell = TrueCell::with_transfer(Transfer::Server, ns_per_kib, 300.0);
-            cell.cell.label.clone_from(&state.name);
-            cell.cell.levels.state = state.name.parse().ok();
-            cell
-        })
-        .collect();
+    let mut cells: Vec<TrueCell> =
+        states.iter().map(|state| in_state(&state.name, 500.0 * state.ratio)).collect();
     let latencies = |cell: &str, p99_ns: u64| Latencies {
         cell: cell.to_owned(),
         up_to_ns: vec![p99_ns / 10, p99_ns],
@@ -124,10 +111,21 @@ pub fn in_states(states: &[TrueState], again_p99_ns: u64, world: Synthetic) -> R
     let ports = (8001..).zip(states);
     let states = ports.map(|(port, it)| state(&it.name, port, BODY_BYTES)).collect();
     make_it_a_server_s(plan, states, requests_per_s);
+    if let Some(server) = plan.traffic.server_mut() {
+        server.mix = Some(ServerMix { requests: 400, body_bytes: 400 * BODY_BYTES });
+    }
     if let Some(end) = run.end.as_mut() {
         end.latencies = timed;
     }
     run
+}
+
+/// The cell of a state in which a KiB costs so much.
+fn in_state(name: &str, ns_per_kib: f64) -> TrueCell {
+    let mut cell = TrueCell::with_transfer(Transfer::Server, ns_per_kib, 300.0);
+    cell.cell.label = name.to_owned();
+    cell.cell.levels.state = name.parse().ok();
+    cell
 }
 
 fn state(name: &str, port: u16, body_bytes: u64) -> ServerState {

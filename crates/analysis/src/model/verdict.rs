@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::cell::CellEstimate;
 use super::figure::farthest_from_one;
 use zc_run::Severity;
 
@@ -52,6 +53,15 @@ pub struct Verdict {
 }
 
 impl Verdict {
+    /// What was found out about a server's state. `None` where verdicts are withheld, and where the
+    /// server was slower than the rate: its cost is not that of the same load.
+    pub fn of_state(&self, cell: &CellEstimate) -> Option<Comparison> {
+        if !self.stands() || cell.perturbation.saturated {
+            return None;
+        }
+        Some(self.for_cell(&cell.label)?.comparison)
+    }
+
     /// The verdict of the cell with this label. The first call indexes the cells, which must not be
     /// changed afterwards: there may be tens of thousands of cells, each looked up once.
     pub fn for_cell(&self, label: &str) -> Option<&CellVerdict> {

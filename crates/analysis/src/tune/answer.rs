@@ -63,14 +63,7 @@ pub fn answer(phases: &Phases<'_>, question: &Question<'_>) -> Answer {
         cores: question.cores,
         price_per_core_hour: basis.per_core_hour,
         currency: question.price.map(|price| price.currency.clone()).unwrap_or_default(),
-        phases: [
-            (PhaseName::Screening, Some(phases.screening)),
-            (PhaseName::Confirming, phases.confirming),
-            (PhaseName::Together, phases.together),
-        ]
-        .into_iter()
-        .filter_map(|(name, phase)| Some(phase?.account(name)))
-        .collect(),
+        phases: phases.made().map(|(name, phase)| phase.account(name)).collect(),
         change,
         lines,
     }
@@ -108,12 +101,16 @@ fn together(
     Together {
         lines: winners.to_vec(),
         ratio: state.cell.ratio.both,
-        saves: matches!(phase.comparison(state), Some(Comparison::Cheaper { .. })),
+        saves: is_cheaper(phase, state),
         p99_rises: verdict::risen_p99(phases, phase, state),
         latency: state.latency(),
         present_latency: phase.present_latency(),
         errors: phase.errors(&state.cell.label),
     }
+}
+
+fn is_cheaper(phase: Phase<'_>, state: &State<'_>) -> bool {
+    matches!(phase.comparison(state), Some(Comparison::Cheaper { .. }))
 }
 
 fn saved_us(state: &State<'_>) -> Option<Figure> {
@@ -137,8 +134,7 @@ fn saving(
         }
         _ => {
             let (phase, state) = measured?;
-            let is_cheaper = matches!(phase.comparison(&state), Some(Comparison::Cheaper { .. }));
-            let saved = saved_us(&state).filter(|_| is_cheaper)?;
+            let saved = saved_us(&state).filter(|_| is_cheaper(phase, &state))?;
             (PhaseName::Together, state.cell.ratio.both, saved)
         }
     };
@@ -167,11 +163,8 @@ fn line_answer(
         .filter(|_| phase == Some(PhaseName::Confirming))
         .and_then(|state| state.cell.ratio.both);
     let saved = state.and_then(|state| saved_us(&state));
-    let runs = [Some(phases.screening), phases.confirming];
-    let errors = runs.into_iter().flatten().filter_map(|phase| {
-        let state = phase.line(index)?;
-        phase.errors(&state.cell.label)
-    });
+    let runs = phases.with_line(index);
+    let errors = runs.filter_map(|(phase, state)| phase.errors(&state.cell.label));
     LineAnswer {
         index,
         name: line.name.clone(),

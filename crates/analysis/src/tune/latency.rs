@@ -56,8 +56,7 @@ impl Scatter {
             let log = (present.p99_ns as f64 / present.again_p99_ns? as f64).ln();
             Some(log * log / 2.0)
         };
-        let runs = [Some(phases.screening), phases.confirming, phases.together];
-        let each: Vec<f64> = runs.into_iter().flatten().filter_map(twice).collect();
+        let each: Vec<f64> = phases.made().filter_map(|(_, phase)| twice(phase)).collect();
         let variance = each.iter().sum::<f64>() / each.len().max(1) as f64;
         Self(if variance.is_finite() { variance.sqrt() } else { 0.0 })
     }

@@ -38,3 +38,17 @@ pub enum Fate {
         how: String,
     },
 }
+
+/// The indices in their order, of lines that set the same only the first.
+pub(super) fn first_of_each(
+    lines: &[Line],
+    ordered: impl IntoIterator<Item = usize>,
+) -> Vec<usize> {
+    let mut chosen: Vec<usize> = Vec::new();
+    for index in ordered {
+        if chosen.iter().all(|at| lines[*at].sets != lines[index].sets) {
+            chosen.push(index);
+        }
+    }
+    chosen
+}

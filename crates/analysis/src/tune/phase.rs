@@ -82,13 +82,9 @@ impl<'a> Phase<'a> {
         Some((state.latency()?, self.present_latency()?))
     }
 
-    /// What was found out about a state, if verdicts stand: corrected for the number of states.
-    /// `None` where the server was slower than the rate, and its cost not that of the same load.
+    /// What was found out about a state, corrected for the number of states.
     pub(super) fn comparison(self, state: &State<'_>) -> Option<Comparison> {
-        if !self.estimates.verdict.stands() || state.cell.perturbation.saturated {
-            return None;
-        }
-        Some(self.estimates.verdict.for_cell(&state.cell.label)?.comparison)
+        self.estimates.verdict.of_state(state.cell)
     }
 
     /// Trials of a state that failed.
@@ -126,8 +122,21 @@ impl<'a> Phase<'a> {
 
 impl<'a> Phases<'a> {
     /// The run whose verdicts count.
-    pub(super) fn deciding(self) -> Phase<'a> {
+    pub fn deciding(self) -> Phase<'a> {
         self.confirming.unwrap_or(self.screening)
+    }
+
+    /// The runs that were made, in their order.
+    pub fn made(self) -> impl Iterator<Item = (PhaseName, Phase<'a>)> {
+        let screening = (PhaseName::Screening, self.screening);
+        let confirming = self.confirming.map(|phase| (PhaseName::Confirming, phase));
+        let together = self.together.map(|phase| (PhaseName::Together, phase));
+        [Some(screening), confirming, together].into_iter().flatten()
+    }
+
+    /// The runs that have a line by itself, each with the state.
+    pub(super) fn with_line(self, index: usize) -> impl Iterator<Item = (Phase<'a>, State<'a>)> {
+        self.made().filter_map(move |(_, phase)| Some((phase, phase.line(index)?)))
     }
 
     /// The best run that has a line.

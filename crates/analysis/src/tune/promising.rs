@@ -5,7 +5,7 @@
 //! matter.
 
 use super::latency::seems_fallen;
-use super::line::{Fate, Line};
+use super::line::{Fate, Line, first_of_each};
 use super::phase::{Phase, State};
 
 /// Most lines that go on: the confirming run's time is shared among them.
@@ -37,13 +37,9 @@ pub fn promising(screening: Phase<'_>, lines: &[Line]) -> Vec<usize> {
     // Stable, so that of equal ones the first in the table comes first.
     cheaper.sort_by(|one, other| one.0.total_cmp(&other.0));
     faster.sort_by(|one, other| one.0.total_cmp(&other.0));
-    let mut chosen: Vec<usize> = Vec::new();
-    for (_, index) in cheaper.into_iter().chain(faster) {
-        let sets = &lines[index].sets;
-        if chosen.len() < MOST_PROMISING && chosen.iter().all(|at| lines[*at].sets != *sets) {
-            chosen.push(index);
-        }
-    }
+    let mut chosen =
+        first_of_each(lines, cheaper.into_iter().chain(faster).map(|(_, index)| index));
+    chosen.truncate(MOST_PROMISING);
     chosen
 }
 

@@ -255,6 +255,23 @@ fn a_line_with_which_the_server_is_too_slow_is_not_compared() {
 }
 
 #[test]
+fn windows_over_a_whole_mix_hold_their_rate_from_three_quarters_of_it() {
+    let (mut run, _) = World::quiet(18).measure(1, &[]);
+    let nominal = run.header.plan.fixed.rate_bytes_per_s;
+    for (share, held, reached) in [(0.8, true, 1.0), (0.7, false, 0.7)] {
+        run.header.plan.fixed.rate_bytes_per_s = nominal / share;
+        let perturbation = estimate(&run).cells[0].perturbation;
+        assert_eq!(perturbation.saturated, !held, "{perturbation:?}");
+        let found = perturbation.soaked_by_nominal.unwrap();
+        assert!((found - reached).abs() < 0.01, "{found}");
+        // Of responses that are all alike a window is as long as its schedule.
+        let mut alike = run.clone();
+        alike.header.plan.traffic.server_mut().unwrap().mix = None;
+        assert!(estimate(&alike).cells[0].perturbation.saturated);
+    }
+}
+
+#[test]
 fn a_present_line_that_nothing_improves_has_nothing_to_change() {
     let answer = World::quiet(17).tune(&[NEUTRAL, truth(1.2)]).answer();
     assert_eq!((answer.outcome, answer.saving), (Outcome::NothingToChange, None));

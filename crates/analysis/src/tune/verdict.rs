@@ -1,7 +1,7 @@
 //! The verdict about each line.
 
 use super::latency::{Pair, Scatter, seems_fallen};
-use super::line::{Fate, Line};
+use super::line::{Fate, Line, first_of_each};
 use super::model::{Errors, LineVerdict, PhaseName};
 use super::phase::{Phase, Phases, State};
 use crate::model::verdict::Comparison;
@@ -39,13 +39,7 @@ pub(super) fn of_verdicts(
     let is_change = |index: &usize| matches!(verdicts[*index], LineVerdict::Change { .. });
     let mut all: Vec<usize> = (0..lines.len()).filter(is_change).collect();
     all.sort_by(|one, other| key(one).total_cmp(&key(other)));
-    let mut chosen: Vec<usize> = Vec::new();
-    for index in all {
-        if chosen.iter().all(|at| lines[*at].sets != lines[index].sets) {
-            chosen.push(index);
-        }
-    }
-    chosen
+    first_of_each(lines, all)
 }
 
 /// The verdict about a line.
@@ -117,8 +111,7 @@ fn faster(phases: &Phases<'_>, index: usize) -> Option<f64> {
 
 /// The latencies of a line in all runs that have it by itself.
 fn latencies(phases: &Phases<'_>, index: usize) -> Vec<Pair> {
-    let runs = [Some(phases.screening), phases.confirming].into_iter().flatten();
-    runs.filter_map(|phase| phase.latencies(&phase.line(index)?)).collect()
+    phases.with_line(index).filter_map(|(phase, state)| phase.latencies(&state)).collect()
 }
 
 /// The share by which p99 of a state of one run is above that of the present one.

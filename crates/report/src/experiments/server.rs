@@ -178,22 +178,13 @@ fn row(cost: &RequestCost, cell: &CellEstimate, estimates: &Estimates) -> Vec<St
         rows::plain(cost.us_per_request),
         number(cost.process_us_per_request),
         rows::ratio_of(cell),
-        word(comparison(estimates, cell)).to_owned(),
+        word(estimates.verdict.of_state(cell)).to_owned(),
         cell.perturbation.soaked_by_nominal.map_or_else(String::new, percent),
         ms(latency.map(|latency| latency.p50_ns)),
         ms(latency.map(|latency| latency.p99_ns)),
         ms(latency.map(|latency| latency.max_ns)),
         number(cost.top_requests_per_s),
     ]
-}
-
-/// Verdict on a state; `None` where verdicts are withheld, and where the server was slower than the
-/// rate: its cost is not that of the same load.
-pub(crate) fn comparison(estimates: &Estimates, cell: &CellEstimate) -> Option<Comparison> {
-    if !estimates.verdict.stands() || cell.perturbation.saturated {
-        return None;
-    }
-    estimates.verdict.for_cell(&cell.label).map(|verdict| verdict.comparison)
 }
 
 fn word(comparison: Option<Comparison>) -> &'static str {
@@ -209,7 +200,7 @@ fn word(comparison: Option<Comparison>) -> &'static str {
 /// Effect of each state on the server's CPU, and on latency.
 fn conclusion(estimates: &Estimates) -> Option<String> {
     let each: Vec<String> = states(estimates)
-        .filter_map(|(_, cell)| match comparison(estimates, cell) {
+        .filter_map(|(_, cell)| match estimates.verdict.of_state(cell) {
             Some(comparison) => clause(cell, comparison, &shown(cell.by.as_deref()?)),
             None if cell.perturbation.saturated => Some(format!(
                 "State {} did not reach the rate, and is not compared",

@@ -64,7 +64,7 @@ pub(crate) fn bare(value: f64) -> Figure {
 }
 
 /// A ratio with its interval.
-pub(super) fn from_ratio(ratio: RatioFigure) -> Figure {
+pub(crate) fn from_ratio(ratio: RatioFigure) -> Figure {
     let RatioFigure { value, interval, half_width, blocks, .. } = ratio;
     Figure { value, interval, half_width, blocks }
 }

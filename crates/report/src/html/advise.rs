@@ -11,7 +11,6 @@ use super::units;
 use crate::advise::costs::{Priced, Unit, hosts};
 use crate::advise::{Advice, Costs, by_size, conclusion, heading, kinds, size_classes, size_range};
 use crate::digits::{percent, significant, trimmed, with_half_width};
-use crate::terminal::note::Note;
 use crate::terminal::table::{Column, Grid};
 use zc_analysis::Figure;
 use zc_analysis::advise::{Compared, PathAdvice, Rate};
@@ -88,7 +87,7 @@ fn costs(page: &mut Page, costs: &Costs) {
     );
     let by = if costs.run.server.is_some() { "configuration of the server" } else { "send path" };
     page.out.raw(by).raw("</h2>\n");
-    notes(page, &costs.notes());
+    page.notes(&costs.notes());
     cores(page, costs);
     let caption = "CPU time of a request, and cores, each with the half-width of its 95 % \
                    interval; saved below 0 costs more";
@@ -232,7 +231,7 @@ fn scaled(figure: Figure, by: f64) -> Figure {
 fn logs(page: &mut Page, advice: &Advice) {
     page.out
         .raw("<section id=\"logs\" aria-labelledby=\"logs-h\">\n<h2 id=\"logs-h\">The logs</h2>\n");
-    notes(page, &heading(advice));
+    page.notes(&heading(advice));
     table::table(page, "Responses by kind", 1, &kinds(&advice.mix), |_, _| CellValues::default());
     let whole = &advice.mix.sizes.whole;
     if whole.total().requests > 0 {
@@ -240,14 +239,6 @@ fn logs(page: &mut Page, advice: &Advice) {
         table::table(page, caption, 1, &by_size(whole), |_, _| CellValues::default());
     }
     page.out.raw("</section>\n");
-}
-
-fn notes(page: &mut Page, notes: &[Note]) {
-    page.out.raw("<dl>\n");
-    for note in notes {
-        page.out.element("dt", &[], note.label).element("dd", &[], &note.text).raw("\n");
-    }
-    page.out.raw("</dl>\n");
 }
 
 fn method(page: &mut Page, costs: Option<&Costs>) {

@@ -2,6 +2,7 @@
 
 use super::markup::Markup;
 use super::units::{Costs, Unit};
+use crate::terminal::note::Note;
 use zc_analysis::Figure;
 
 /// A page under construction.
@@ -33,6 +34,15 @@ impl Page {
         self.out.raw("<h3>Units of cost</h3>\n<dl>\n");
         for unit in self.costs.units().to_vec() {
             self.out.element("dt", &[], &unit.name).element("dd", &[], &unit.about).raw("\n");
+        }
+        self.out.raw("</dl>\n");
+    }
+
+    /// Notes as a list of their labels, each with its text.
+    pub(crate) fn notes(&mut self, notes: &[Note]) {
+        self.out.raw("<dl>\n");
+        for Note { label, text } in notes {
+            self.out.element("dt", &[], label).element("dd", &[], text).raw("\n");
         }
         self.out.raw("</dl>\n");
     }

@@ -234,7 +234,7 @@ pub(super) fn section(page: &mut Page, report: &RunReport, name: &Name, before: 
     }
 
     page.out.raw("<h3>Machine and plan</h3>\n");
-    list(page, &above);
+    page.notes(&above);
     machine::details(&mut page.out, run, before);
 
     page.out.raw("<h3>Controls and conditions</h3>\n");
@@ -242,12 +242,12 @@ pub(super) fn section(page: &mut Page, report: &RunReport, name: &Name, before: 
     let (warnings, notes): (Vec<Note>, Vec<Note>) = below
         .into_iter()
         .partition(|note| matches!(note.label, "note" | "doubt" | "WITHHELD" | "UNKNOWN"));
-    list(page, &notes);
+    page.notes(&notes);
     page.out.raw("<h3>Warnings</h3>\n");
     if warnings.is_empty() {
         page.out.raw("<p>None.</p>\n");
     } else {
-        list(page, &warnings);
+        page.notes(&warnings);
     }
 
     let blocks = cost_series(run);
@@ -276,12 +276,4 @@ fn footnotes(page: &mut Page, run: &Run, estimates: &Estimates) {
         }
         page.out.raw("</dl>\n");
     }
-}
-
-fn list(page: &mut Page, notes: &[Note]) {
-    page.out.raw("<dl>\n");
-    for note in notes {
-        page.out.element("dt", &[], note.label).element("dd", &[], &note.text).raw("\n");
-    }
-    page.out.raw("</dl>\n");
 }

@@ -3,12 +3,12 @@
 use super::notes_above;
 use super::pivot::Pivot;
 use super::pivot_tables::measured_side;
-use super::rates::rates;
+use super::rates::{each, rates};
 use super::verdict_by_level;
 use crate::digits::{bound, percent, significant};
 use crate::text::{list, was};
 use zc_analysis::{Comparison, Estimates, RatioFigure, Withheld};
-use zc_run::{Run, escape};
+use zc_run::{Run, Traffic, escape};
 
 /// The verdict in two or three sentences.
 pub(crate) fn verdict(run: &Run, estimates: &Estimates) -> Vec<String> {
@@ -58,9 +58,10 @@ pub(crate) fn why_withheld(run: &Run, estimates: &Estimates) -> Vec<String> {
         }
         Withheld::ReferenceSaturated { reached } => format!(
             "{} reached {} of the rate, so the others would be compared with it at different \
-             rates; choose a lower one with --rate",
+             rates; {}",
             shown(&estimates.reference),
-            percent(*reached)
+            percent(*reached),
+            lower_rate(run)
         ),
         Withheld::BusyMachine { dropped, measured } => {
             format!(
@@ -78,6 +79,28 @@ pub(crate) fn why_withheld(run: &Run, estimates: &Estimates) -> Vec<String> {
         }
     });
     reasons.collect()
+}
+
+/// What to do about a rate that was too high: it is of another option in each kind of run, and in
+/// some zc always chooses it.
+fn lower_rate(run: &Run) -> &'static str {
+    const CHOSEN: &str =
+        "zc chose the rate by the top speed that it measured first, so measure again";
+    match &run.header.plan.traffic {
+        Traffic::Server(server) if server.mix.is_some() => CHOSEN,
+        Traffic::Server(server) if !server.generator.is_empty() => {
+            "give the load generator a lower one"
+        }
+        Traffic::Server(_) => "choose a lower one with --requests",
+        Traffic::Responses(responses) if responses.replay.is_some() => {
+            "choose a lower one with --speedup"
+        }
+        Traffic::Responses(_) => CHOSEN,
+        Traffic::Stream if each(run).any(|at| at.clients().is_some()) => {
+            "choose a lower one with --client-rate"
+        }
+        Traffic::Stream | Traffic::Nfs(_) => "choose a lower one with --rate",
+    }
 }
 
 /// Differences left undecided by an error of the controls, as a share.
@@ -289,5 +312,39 @@ fn capital(text: &str) -> String {
     match text.strip_prefix("the same") {
         Some(rest) => format!("The same{rest}"),
         None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use zc_analysis::estimate;
+    use zc_run::{ServerMix, ServerPlan};
+    use zc_testkit::{server::server, synthetic::Synthetic};
+
+    #[test]
+    fn a_rate_that_was_too_high_is_lowered_as_the_kind_of_run_has_it() {
+        let streams = Synthetic::default().run();
+        let of_server = |change: fn(&mut ServerPlan)| {
+            let mut run = server(1.0);
+            change(run.header.plan.traffic.server_mut().unwrap());
+            run
+        };
+        let mix = of_server(|plan| plan.mix = Some(ServerMix { requests: 1, body_bytes: 1 }));
+        let generated = of_server(|plan| plan.generator = vec!["wrk2".to_owned()]);
+        for (run, remedy) in [
+            (&streams, "; choose a lower one with --rate"),
+            (&of_server(|_| ()), "; choose a lower one with --requests"),
+            (&generated, "; give the load generator a lower one"),
+            (&mix, "; zc chose the rate by the top speed that it measured first, so measure again"),
+        ] {
+            let mut estimates = estimate(run);
+            estimates.verdict.withheld = vec![Withheld::ReferenceSaturated { reached: 0.6 }];
+            let text = why_withheld(run, &estimates).concat();
+            assert!(
+                text.contains(" reached 60 % of the rate, so ") && text.ends_with(remedy),
+                "{text}"
+            );
+        }
     }
 }

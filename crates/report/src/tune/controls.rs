@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::lines::count;
+use crate::fleet::names::count;
 use crate::run::notes_below;
 use crate::terminal::note::{Note, note};
 use zc_analysis::tune::{Answer, Phase, PhaseName, Phases};
@@ -23,24 +23,19 @@ pub struct PhaseControls {
 
 /// The controls of all runs that were made.
 pub(super) fn controls(phases: &Phases<'_>, answer: &Answer) -> Vec<PhaseControls> {
-    let of = |name: PhaseName| match name {
-        PhaseName::Screening => Some(phases.screening),
-        PhaseName::Confirming => phases.confirming,
-        PhaseName::Together => phases.together,
-    };
-    let each = answer.phases.iter().filter_map(|account| {
-        let Phase { estimates, .. } = of(account.phase)?;
+    let each = std::iter::zip(phases.made(), &answer.phases).map(|((_, phase), account)| {
+        let Phase { estimates, .. } = phase;
         // The state with all of them is none of a line.
         let what = match account.phase {
             PhaseName::Together => "the lines to change".to_owned(),
             _ => count(account.lines, "line"),
         };
-        Some(PhaseControls {
+        PhaseControls {
             phase: phase_name(account.phase).to_owned(),
             extent: format!("{what} in {}", count(account.blocks, "block")),
             same: notes_below::control(estimates).text,
             positive: notes_below::positive_control(estimates).map(|note| note.text),
-        })
+        }
     });
     each.collect()
 }

@@ -44,7 +44,7 @@ impl TuneReport {
         diff: impl FnOnce(&[usize]) -> String,
     ) -> Self {
         let answer = answer(phases, question);
-        let deciding = phases.confirming.unwrap_or(phases.screening);
+        let deciding = phases.deciding();
         let withheld_because = match deciding.estimates.verdict.stands() {
             true => Vec::new(),
             false => why_withheld(deciding.run, deciding.estimates),

@@ -37,7 +37,7 @@ fn line((name, present, ..): &Truth) -> Line {
 /// The lines, and those that were not tried.
 pub(super) fn lines(truths: &[Truth]) -> Vec<Line> {
     let mut lines: Vec<Line> = truths.iter().map(line).collect();
-    let other = |name: &str, fate| Line { fate, ..line(&(name_of(name), "", 1.0, 1.0)) };
+    let other = |name: &'static str, fate| Line { fate, ..line(&(name, "", 1.0, 1.0)) };
     lines.push(other(
         "gzip_static on",
         Fate::NotTried { why: "no encoding is asked for".to_owned() },
@@ -47,11 +47,6 @@ pub(super) fn lines(truths: &[Truth]) -> Vec<Line> {
     let how = "of 400 responses 3 had another length";
     lines.push(other("output_buffers 1 1k", Fate::Broke { how: how.to_owned() }));
     lines
-}
-
-fn name_of(name: &str) -> &'static str {
-    let known = ["gzip_static on", "aio threads", "output_buffers 1 1k"];
-    known.into_iter().find(|known| *known == name).unwrap_or_default()
 }
 
 pub(super) struct Tuning {

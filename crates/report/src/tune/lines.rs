@@ -72,14 +72,6 @@ pub(super) fn ratio_text(figure: &RatioFigure) -> String {
     ratio(figure.value, figure.half_width)
 }
 
-/// `1 block`, `3 blocks`.
-pub(super) fn count(count: usize, thing: &str) -> String {
-    match count {
-        1 => format!("1 {thing}"),
-        _ => format!("{count} {thing}s"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -4,13 +4,13 @@
 use super::document::TuneReport;
 use super::lines::{ms, name, ratio_text};
 use super::{basis, tables};
+use crate::figures::entry::{bare, from_ratio};
 use crate::fleet::parts::section;
 use crate::html::dots::{self, Axis, Lane, Row};
 use crate::html::page::Page;
 use crate::html::plot::Caption;
 use crate::html::skeleton::{begin, end, navigation};
 use crate::html::{table, units};
-use crate::terminal::note::Note;
 use zc_analysis::tune::{Answer, Latency, LineAnswer, Outcome, PhaseName};
 use zc_analysis::{Figure, RatioFigure};
 use zc_run::escape;
@@ -71,21 +71,18 @@ fn lines(page: &mut Page, answer: &Answer) {
     let others = tables::not_compared(answer);
     if !others.is_empty() {
         page.out.raw("<h3>Lines that were not compared</h3>\n");
-        definitions(page, &others);
+        page.notes(&others);
     }
     page.out.raw("</section>\n");
 }
 
 /// CPU per request by line, as a multiple of that in the present state.
 fn costs(page: &mut Page, answer: &Answer) {
-    let lane = |ratio: &RatioFigure, name: &str, hollow: bool| {
-        let RatioFigure { value, interval, half_width, blocks, .. } = *ratio;
-        Lane {
-            series: 0,
-            figure: Figure { value, interval, half_width, blocks },
-            hollow,
-            name: format!("{name}: {}", ratio_text(ratio)),
-        }
+    let lane = |ratio: &RatioFigure, name: &str, hollow: bool| Lane {
+        series: 0,
+        figure: from_ratio(*ratio),
+        hollow,
+        name: format!("{name}: {}", ratio_text(ratio)),
     };
     let again = answer.phases.iter().rev().find(|phase| phase.phase != PhaseName::Together);
     let again = again.and_then(|phase| phase.control.as_ref()?.ratio.both);
@@ -130,7 +127,7 @@ fn latencies(page: &mut Page, answer: &Answer) {
             let ns = of(latency);
             Lane {
                 series,
-                figure: bare(ns),
+                figure: figure_ms(ns),
                 hollow,
                 name: format!("{name}, {what}: {} ms", ms(ns)),
             }
@@ -144,7 +141,7 @@ fn latencies(page: &mut Page, answer: &Answer) {
     }];
     if let Some(ns) = present.again_p99_ns {
         let name = format!("the present state, measured again, p99: {} ms", ms(ns));
-        let lane = Lane { series: 1, figure: bare(ns), hollow: false, name };
+        let lane = Lane { series: 1, figure: figure_ms(ns), hollow: false, name };
         rows.push(Row { label: "as it is, again".to_owned(), lanes: vec![lane] });
     }
     rows.extend(tables::order(answer).into_iter().filter_map(|line: &LineAnswer| {
@@ -164,8 +161,8 @@ fn latencies(page: &mut Page, answer: &Answer) {
     dots::dots(page, caption, &legend, &rows, Axis::Fixed { unit: "ms", reference });
 }
 
-fn bare(ns: u64) -> Figure {
-    Figure { value: ns as f64 / 1e6, interval: None, half_width: None, blocks: 0 }
+fn figure_ms(ns: u64) -> Figure {
+    bare(ns as f64 / 1e6)
 }
 
 fn diff(page: &mut Page, report: &TuneReport) {
@@ -185,16 +182,8 @@ fn diff(page: &mut Page, report: &TuneReport) {
 
 fn measured(page: &mut Page, report: &TuneReport) {
     section(page, "basis", "What was measured");
-    definitions(page, &basis::notes(report));
+    page.notes(&basis::notes(report));
     page.out.raw("</section>\n");
-}
-
-fn definitions(page: &mut Page, notes: &[Note]) {
-    page.out.raw("<dl>\n");
-    for Note { label, text } in notes {
-        page.out.element("dt", &[], label).element("dd", &[], text).raw("\n");
-    }
-    page.out.raw("</dl>\n");
 }
 
 fn method(page: &mut Page) {

@@ -2,9 +2,10 @@
 //! the server's rate, and of which lines nothing is to be had.
 
 use super::about::About;
-use super::lines::{added_range, change, count, less_cpu, ms, name, p99, ratio_text};
+use super::lines::{added_range, change, less_cpu, ms, name, p99, ratio_text};
 use crate::advise::rates::per_second;
 use crate::digits::{percent, with_half_width};
+use crate::fleet::names::count;
 use crate::text::list;
 use zc_analysis::Figure;
 use zc_analysis::advise::CORES_THAT_MATTER;
@@ -193,13 +194,10 @@ fn costs_latency(answer: &Answer) -> Vec<String> {
     each.collect()
 }
 
-/// `Leave as they are: sendfile off (0.99 ±4.0 %) ... do nothing.`
+/// `Not worth a change: sendfile off (0.99 ±4.0 %) ... do nothing.`
 fn leave(answer: &Answer) -> Option<String> {
-    let of = |line: &LineAnswer| {
-        let ratio = line.ratio.as_ref().map(|ratio| format!(" ({})", ratio_text(ratio)));
-        format!("{}{}", name(line), ratio.unwrap_or_default())
-    };
-    let each = verdicts(answer, |verdict| matches!(verdict, LineVerdict::Leave { .. }), of);
+    let is_left = |verdict: &LineVerdict| matches!(verdict, LineVerdict::Leave { .. });
+    let each = verdicts(answer, is_left, name_and_ratio);
     match each.len() {
         0 => None,
         1 => Some(format!("Not worth a change: {} does nothing.", each[0])),
@@ -221,12 +219,8 @@ fn not_shown(answer: &Answer) -> Vec<String> {
     if matches!(answer.outcome, Outcome::Withheld | Outcome::NothingKept) {
         return Vec::new();
     }
-    let of = |line: &LineAnswer| {
-        let ratio = line.ratio.as_ref().map(|ratio| format!(" ({})", ratio_text(ratio)));
-        format!("{}{}", name(line), ratio.unwrap_or_default())
-    };
     let plain = |verdict: &LineVerdict| matches!(verdict, LineVerdict::NotShown { why: None });
-    let each = verdicts(answer, plain, of);
+    let each = verdicts(answer, plain, name_and_ratio);
     let mut all: Vec<String> = Vec::new();
     if !each.is_empty() {
         all.push(format!("Neither a difference nor the lack of one was shown: {}.", list(&each)));
@@ -238,6 +232,12 @@ fn not_shown(answer: &Answer) -> Vec<String> {
         _ => None,
     }));
     all
+}
+
+/// `sendfile off (0.99 ±4.0 %)`.
+fn name_and_ratio(line: &LineAnswer) -> String {
+    let ratio = line.ratio.as_ref().map(|ratio| format!(" ({})", ratio_text(ratio)));
+    format!("{}{}", name(line), ratio.unwrap_or_default())
 }
 
 /// Texts of the lines with a verdict.

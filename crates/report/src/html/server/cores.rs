@@ -3,7 +3,7 @@
 //! multiplies.
 
 use crate::digits::{trimmed, with_half_width};
-use crate::experiments::server::{comparison, rates, several_lengths, states};
+use crate::experiments::server::{rates, several_lengths, states};
 use crate::html::page::Page;
 use crate::html::table::{self, CellValues};
 use crate::run::rows;
@@ -66,7 +66,7 @@ fn row(cost: &RequestCost, cell: &CellEstimate, estimates: &Estimates) -> [Optio
     if cell.perturbation.saturated {
         return [None, None];
     }
-    let saved = comparison(estimates, cell).and(cost.saved_us_per_request);
+    let saved = estimates.verdict.of_state(cell).and(cost.saved_us_per_request);
     [cost.us_per_request, saved]
 }
 
