@@ -1,21 +1,19 @@
 //! A draw of responses from logs of any length, in their order: what can be sent once more.
 
-use rand::{RngExt as _, SeedableRng as _};
+use rand::SeedableRng as _;
 use rand_pcg::Pcg64Mcg;
 
 use super::entry::{Entry, Stamp};
 use super::reader::Collect;
+use super::reservoir::Reservoir;
 
 /// A draw of so many responses at most, each of the log with the same chance, that is still going
-/// on: reservoir sampling (Vitter, 1985: algorithm R). Entries are in the order in which they are
-/// added.
+/// on. Entries are in the order in which they are added.
 #[derive(Debug)]
 pub struct Draw {
     /// The place in the log, and the size in bytes.
-    kept: Vec<(u64, u64)>,
-    most: usize,
+    sample: Reservoir<(u64, u64)>,
     longest_bytes: u64,
-    seen: u64,
     left_out: u64,
     random: Pcg64Mcg,
 }
@@ -34,13 +32,14 @@ impl Draw {
     /// ones from the same logs.
     pub fn new(most: usize, longest_bytes: u64, seed: u64) -> Self {
         let random = Pcg64Mcg::seed_from_u64(seed);
-        Self { kept: Vec::new(), most, longest_bytes, seen: 0, left_out: 0, random }
+        Self { sample: Reservoir::new(most), longest_bytes, left_out: 0, random }
     }
 
     /// The draw.
-    pub fn finish(mut self) -> Drawn {
-        self.kept.sort_unstable();
-        let size_bytes = self.kept.into_iter().map(|(_, size_bytes)| size_bytes).collect();
+    pub fn finish(self) -> Drawn {
+        let mut kept = self.sample.kept;
+        kept.sort_unstable();
+        let size_bytes = kept.into_iter().map(|(_, size_bytes)| size_bytes).collect();
         Drawn { size_bytes, left_out: self.left_out }
     }
 }
@@ -53,16 +52,7 @@ impl Collect for Draw {
             self.left_out += 1;
             return;
         }
-        let place = self.seen;
-        self.seen += 1;
-        if self.kept.len() < self.most {
-            self.kept.push((place, size_bytes));
-            return;
-        }
-        let at = usize::try_from(self.random.random_range(0..=place)).unwrap_or(usize::MAX);
-        if let Some(slot) = self.kept.get_mut(at) {
-            *slot = (place, size_bytes);
-        }
+        self.sample.add((self.sample.seen(), size_bytes), &mut self.random);
     }
 }
 

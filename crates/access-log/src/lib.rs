@@ -29,6 +29,7 @@ mod number;
 mod offer;
 mod reader;
 mod request;
+mod reservoir;
 mod summary;
 mod time;
 mod words;

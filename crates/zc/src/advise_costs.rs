@@ -19,7 +19,7 @@ use super::price::price;
 use super::read::Saved;
 use super::run::{Measured, measured};
 use super::run_args::StreamArgs;
-use super::saved_here::{LEAST_BLOCKS, is_kept, newest};
+use super::saved_here::newest;
 use super::{planned, resolve, tell};
 use zc_analysis::advise::{Asked, Question as Asking, Unfit};
 use zc_analysis::{Price, estimate};
@@ -27,7 +27,7 @@ use zc_report::advise::{Advice, Costs, Requests, machine_differences};
 use zc_rig::meter::host;
 use zc_run::nearest::unknown_among;
 use zc_run::units::duration_text;
-use zc_run::{Cipher, Error, ErrorKind, Experiment, Host, Result, Run, escape, units};
+use zc_run::{Cipher, Error, ErrorKind, Experiment, Result, Run, escape, units};
 
 /// The budget of a measurement: with the reading of the log, an answer within two minutes.
 const BUDGET_NS: u64 = 90 * S;
@@ -164,19 +164,16 @@ impl Question {
             let file = tls.map_or("", |(_, name, _)| name);
             Costs::estimate(&run, &estimates, &name, requests, &question, file)
         };
-        let found = match costs(tls.as_ref()) {
-            Err(Unfit::Tls(unfit)) => match &tls {
-                Some((_, of_tls, is_named)) => {
-                    let error = advise_tls::refused(unfit, of_tls, self.cipher);
-                    if *is_named || self.cipher.is_some() {
-                        return Err(error);
-                    }
-                    tell::warning(&error.message, Some("encryption is in no cost"));
-                    costs(None)
+        let found = match (costs(tls.as_ref()), &tls) {
+            (Err(Unfit::Tls(unfit)), Some((_, of_tls, is_named))) => {
+                let error = advise_tls::refused(unfit, of_tls, self.cipher);
+                if *is_named || self.cipher.is_some() {
+                    return Err(error);
                 }
-                None => costs(None),
-            },
-            found => found,
+                tell::warning(&error.message, Some("encryption is in no cost"));
+                costs(None)
+            }
+            (found, _) => found,
         };
         found.map_err(|unfit| refused(unfit, &run, &name, today))
     }
@@ -284,13 +281,10 @@ fn measurement(args: &CostArgs) -> Result<(zc_measure::plan::Spec, StreamArgs, V
     Ok((spec, run_args, command.to_vec()))
 }
 
-/// Whether a run may be taken without being named.
-fn fits(run: &Run, here: &Host) -> bool {
-    let kept = run.blocks.iter().filter(|block| is_kept(block)).count();
+/// Whether it is a run of `zc run requests`.
+fn fits(run: &Run) -> bool {
     run.header.plan.traffic.responses().is_some()
         && run.header.plan.experiment == Experiment::Requests.name()
-        && kept >= LEAST_BLOCKS
-        && machine_differences(&run.header.host, here).is_empty()
 }
 
 fn warn_of_another_machine(run: &Run, name: &str) {

@@ -7,12 +7,11 @@ use clap::ValueHint;
 
 use super::known::{one_of, typed};
 use super::read::Saved;
-use super::saved_here::{LEAST_BLOCKS, is_kept, newest};
+use super::saved_here::newest;
 use super::tell;
 use zc_analysis::advise::TlsUnfit;
-use zc_report::advise::machine_differences;
 use zc_run::nearest::unknown_among;
-use zc_run::{Cipher, Error, Experiment, Host, Result, Run, SendPath, escape};
+use zc_run::{Cipher, Error, Experiment, Result, Run, SendPath, escape};
 
 /// The options of `zc advise` about TLS.
 #[derive(Debug, clap::Args)]
@@ -95,14 +94,11 @@ pub(super) fn source(args: &TlsArgs) -> Result<Option<TlsSource>> {
     Ok(Some(TlsSource { saved: Saved::open(&path)?, name, is_named: false }))
 }
 
-/// Whether a run may be taken without being named.
-fn fits(run: &Run, here: &Host) -> bool {
+/// Whether it is a run of `zc run tls` that has encryption in user space.
+fn fits(run: &Run) -> bool {
     let plan = &run.header.plan;
     let encrypts = |path| plan.cells.iter().any(|cell| cell.transfer.send_path() == Some(path));
-    plan.experiment == Experiment::Tls.name()
-        && encrypts(SendPath::TlsWrite)
-        && run.blocks.iter().filter(|block| is_kept(block)).count() >= LEAST_BLOCKS
-        && machine_differences(&run.header.host, here).is_empty()
+    plan.experiment == Experiment::Tls.name() && encrypts(SendPath::TlsWrite)
 }
 
 /// Hint where another run is needed.

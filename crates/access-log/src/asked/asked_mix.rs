@@ -191,9 +191,9 @@ impl From<&RequestMix> for Spoken {
             let requests = mix.protocols.get(name).map_or(0, |tally| tally.requests);
             (known > 0).then(|| share(requests, known))
         };
-        let (with, without) = (mix.tls.with.requests, mix.tls.without.requests);
+        let told = mix.tls.told();
         Self {
-            tls: (with + without > 0).then(|| share(with, with + without)),
+            tls: (told > 0).then(|| share(mix.tls.with.requests, told)),
             http2: version("HTTP/2"),
             http3: version("HTTP/3"),
         }

@@ -1,21 +1,16 @@
 //! Draws a mix from logs of any length, in bounded memory: the kinds are counted, and of the sizes
 //! of files and ranges some ten thousand are kept, each of the log with the same chance.
 
+use rand::SeedableRng as _;
 use rand::seq::SliceRandom as _;
-use rand::{RngExt as _, SeedableRng as _};
 use rand_pcg::Pcg64Mcg;
 
-use super::asked_mix::{
-    Asked, AskedKind, AskedMix, AskedOptions, Cut, LeftOut, Source, Spoken, share,
-};
+use super::asked_mix::{Asked, AskedKind, AskedMix, AskedOptions, Cut, LeftOut, Source, Spoken};
+use super::sample::Sample;
 use super::strata::{apportion, representatives};
 use crate::entry::{Entry, Method, Stamp};
 use crate::mix::RequestMix;
 use crate::reader::Collect;
-
-/// Sizes that are kept of a kind. A quantile of so many errs by 0.4 % of the log's requests (one
-/// standard deviation, at the median), as much as a stratum of 256 holds.
-const KEPT: usize = 1 << 14;
 
 /// A mix that is being drawn. Entries may come from any number of logs.
 #[derive(Debug)]
@@ -35,8 +30,8 @@ impl MixDraw {
             options,
             of: [0; AskedKind::ALL.len()],
             left_out: LeftOut::default(),
-            files: Sample::default(),
-            ranges: Sample::default(),
+            files: Sample::new(options.longest_bytes),
+            ranges: Sample::new(options.longest_bytes),
             random: Pcg64Mcg::seed_from_u64(options.seed),
         }
     }
@@ -47,7 +42,8 @@ impl MixDraw {
     /// No request of the log is one that can be sent once more: what they are.
     pub fn finish(self, log: &RequestMix) -> Result<AskedMix, LeftOut> {
         let Self { options, of, left_out, files, ranges, mut random } = self;
-        let mut drawn = Drawn::new(&options, files.size_bytes, ranges.size_bytes);
+        let cut = Cut::from([&files, &ranges]);
+        let mut drawn = Drawn::new(&options, files.into_sizes(), ranges.into_sizes());
         // Without a file there is none that has not been modified: the length makes no difference.
         if drawn.files.is_empty() && of != [0; AskedKind::ALL.len()] {
             drawn.files = vec![0];
@@ -56,13 +52,6 @@ impl MixDraw {
         if requests.is_empty() {
             return Err(left_out);
         }
-        let cut = Cut {
-            requests: share(files.longer + ranges.longer, files.seen + ranges.seen),
-            bytes: share(
-                files.cut_bytes.saturating_add(ranges.cut_bytes),
-                files.bytes.saturating_add(ranges.bytes),
-            ),
-        };
         let longest_bytes = options.longest_bytes;
         let spoken = Spoken::from(log);
         Ok(AskedMix { source: Source::Log, requests, of, left_out, longest_bytes, cut, spoken })
@@ -76,15 +65,15 @@ impl MixDraw {
 impl Collect for MixDraw {
     fn add(&mut self, entry: &Entry, _stamp: Stamp) {
         let size = entry.bytes.size().map(|(size_bytes, _)| size_bytes);
-        let (out, longest) = (&mut self.left_out, self.options.longest_bytes);
+        let out = &mut self.left_out;
         match (entry.method, entry.status, size) {
             (Method::Get, Some(200), Some(size_bytes)) => {
-                self.files.add(size_bytes, longest, &mut self.random);
+                self.files.add(size_bytes, &mut self.random);
                 self.count(AskedKind::Get);
             }
             // No byte is a range that can be asked for.
             (Method::Get, Some(206), Some(size_bytes @ 1..)) => {
-                self.ranges.add(size_bytes, longest, &mut self.random);
+                self.ranges.add(size_bytes, &mut self.random);
                 self.count(AskedKind::Range);
             }
             (Method::Get, Some(304), _) => self.count(AskedKind::NotModified),
@@ -97,36 +86,6 @@ impl Collect for MixDraw {
                 _ => out.others += 1,
             },
             _ => out.other_methods += 1,
-        }
-    }
-}
-
-/// Sizes of one kind: reservoir sampling (Vitter, 1985: algorithm R).
-#[derive(Debug, Default)]
-struct Sample {
-    /// At most the longest that is sent.
-    size_bytes: Vec<u64>,
-    seen: u64,
-    bytes: u64,
-    longer: u64,
-    cut_bytes: u64,
-}
-
-impl Sample {
-    fn add(&mut self, size_bytes: u64, longest_bytes: u64, random: &mut Pcg64Mcg) {
-        let place = self.seen;
-        let sent_bytes = size_bytes.min(longest_bytes);
-        self.seen += 1;
-        self.bytes = self.bytes.saturating_add(size_bytes);
-        self.longer += u64::from(size_bytes > longest_bytes);
-        self.cut_bytes = self.cut_bytes.saturating_add(size_bytes - sent_bytes);
-        if self.size_bytes.len() < KEPT {
-            self.size_bytes.push(sent_bytes);
-            return;
-        }
-        let at = usize::try_from(random.random_range(0..=place)).unwrap_or(usize::MAX);
-        if let Some(slot) = self.size_bytes.get_mut(at) {
-            *slot = sent_bytes;
         }
     }
 }
@@ -186,6 +145,7 @@ fn longest_earlier(requests: &mut [Asked]) {
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::sample::KEPT;
     use super::*;
     use crate::entry::{Bytes, Protocol};
     use crate::mix::MixBuilder;
@@ -353,7 +313,7 @@ mod tests {
             for size_bytes in 0..100_000 {
                 draw.add(&entry(Method::Get, 200, Some(size_bytes)), Stamp::End);
             }
-            assert_eq!(draw.files.size_bytes.len(), KEPT);
+            assert_eq!(draw.files.kept(), KEPT);
             draw.finish(&builder.finish().unwrap()).unwrap()
         };
         let one = log(1);

@@ -3,6 +3,7 @@
 
 mod asked_mix;
 mod draw;
+mod sample;
 mod strata;
 mod usual;
 

@@ -20,6 +20,7 @@ use rand_pcg::Pcg64Mcg;
 
 use super::asked_mix::{Asked, AskedKind, AskedMix, AskedOptions, Cut, LeftOut, Source, Spoken};
 use super::draw::Drawn;
+use super::sample::Sample;
 
 /// A type of files on the median page: its requests, and the bytes of all of them.
 const TYPES: [(&str, u64, f64); 5] = [
@@ -46,22 +47,16 @@ impl AskedMix {
     /// The mix where there is no log.
     pub fn usual(options: &AskedOptions) -> Self {
         let mut random = Pcg64Mcg::seed_from_u64(options.seed);
-        let (mut files, mut longer, mut cut_bytes, mut bytes) = (Vec::new(), 0_u64, 0_u64, 0_u64);
+        let mut files = Sample::new(options.longest_bytes);
         let mean = SCATTER.iter().sum::<f64>() / SCATTER.len() as f64;
         for (_, requests, all_bytes) in TYPES {
             for factor in SCATTER {
                 let size_bytes = (all_bytes / requests as f64 * factor / mean).round() as u64;
-                let sent_bytes = size_bytes.min(options.longest_bytes);
-                longer += requests * u64::from(sent_bytes < size_bytes);
-                cut_bytes += requests * (size_bytes - sent_bytes);
-                bytes += requests * size_bytes;
-                files.extend((0..requests).map(|_| sent_bytes));
+                (0..requests).for_each(|_| files.add(size_bytes, &mut random));
             }
         }
-        let cut = Cut {
-            requests: longer as f64 / files.len() as f64,
-            bytes: cut_bytes as f64 / bytes as f64,
-        };
+        let cut = Cut::from([&files]);
+        let files = files.into_sizes();
         // Players ask for what they hold in memory, not for whole files: as long as other files.
         let ranges = files.iter().copied().filter(|bytes| *bytes > 0).collect();
         let requests = Drawn::new(options, files, ranges).requests(KINDS, &mut random);

@@ -11,6 +11,7 @@ use super::sizes::Sizes;
 use super::slices::Slice;
 use super::tally::Tally;
 use super::tls::Tls;
+use crate::entry::Protocol;
 
 /// Request mix: the responses that a server sent, by its access logs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -78,6 +79,15 @@ pub struct Durations {
 }
 
 impl RequestMix {
+    /// Responses over HTTP/2 and HTTP/3.
+    pub fn multiplexed(&self) -> Tally {
+        let mut both = Tally::default();
+        for version in [Protocol::Http2, Protocol::Http3] {
+            both.merge(self.protocols.get(version.name()).copied().unwrap_or_default());
+        }
+        both
+    }
+
     /// The time that the logs cover, in s: from the first second to the last one, both included.
     pub fn span_s(&self) -> u64 {
         (self.last_unix_s - self.first_unix_s).max(0) as u64 + 1

@@ -2,7 +2,7 @@
 
 use super::asked::Asked;
 use super::figures::{Encrypted, Sampled, Values};
-use super::log::{Log, at};
+use super::log::{Log, at, observed};
 use super::model::{Compared, PathAdvice, PathVerdict, TlsWay};
 use super::path_costs::PathCosts;
 use super::rows::{Encryption, Parts, Row};
@@ -31,8 +31,6 @@ pub(super) struct Advisor<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Part {
     All,
-    /// Those no longer than the longest that was measured.
-    Within,
     Minute(usize),
 }
 
@@ -40,21 +38,20 @@ impl Part {
     fn costs(self, of: &PathCosts) -> &[Option<f64>] {
         match self {
             Self::All => &of.all,
-            Self::Within => &of.within,
             Self::Minute(minute) => &of.minutes[minute],
         }
     }
 
     fn encryption(self, of: &Encryption, way: usize) -> &[Option<f64>] {
         match self {
-            Self::All | Self::Within => &of.all[way],
+            Self::All => &of.all[way],
             Self::Minute(minute) => &of.minutes[minute][way],
         }
     }
 
     fn of(self, parts: &Parts) -> f64 {
         match self {
-            Self::All | Self::Within => parts.all,
+            Self::All => parts.all,
             Self::Minute(minute) => parts.minutes.get(minute).copied().unwrap_or(0.0),
         }
     }
@@ -80,14 +77,7 @@ impl Advisor<'_> {
         let per_request = |resample| 1.0 / at(&self.log.requests, resample);
         let per_byte = |resample| 1.0 / at(&self.log.bytes, resample);
         let cores = compared(Part::All, &of_span)?;
-        let asked_cores = self.asked.and_then(|asked| match asked {
-            Asked::Requests(per_s) => {
-                compared(Part::All, &|resample| per_request(resample) * per_s / 1e9)
-            }
-            Asked::Bytes(per_s) => {
-                compared(Part::All, &|resample| per_byte(resample) * per_s / 1e9)
-            }
-        });
+        let asked_cores = self.of_asked_rate().and_then(|by| compared(Part::All, &by));
         let money = self.price.map(|price| {
             let of = |cores: &Figure| money_per_month(cores, price.per_core_hour);
             let Compared { value, saved } = asked_cores.unwrap_or(cores);
@@ -108,6 +98,15 @@ impl Advisor<'_> {
         })
     }
 
+    /// Cores at the rate that was asked for, of ns for the whole log.
+    fn of_asked_rate(&self) -> Option<impl Fn(usize) -> f64> {
+        let (per_s, of_log) = match self.asked? {
+            Asked::Requests(per_s) => (per_s, &self.log.requests),
+            Asked::Bytes(per_s) => (per_s, &self.log.bytes),
+        };
+        Some(move |resample| 1.0 / at(of_log, resample) * per_s / 1e9)
+    }
+
     fn compared(&self, row: &Row, today: Option<&Row>, part: Part, by: By<'_>) -> Option<Compared> {
         let value = values(part.costs(&row.costs), by)?;
         let added = row.way.map_or(0.0, |way| self.encrypted(way, part, by).added);
@@ -125,9 +124,9 @@ impl Advisor<'_> {
         let (Some(encryption), Some(tls)) = (self.encryption, self.tls) else {
             return Encrypted::default();
         };
-        let added = part.encryption(encryption, way).first().copied().flatten();
+        let added = observed(part.encryption(encryption, way)).unwrap_or(0.0);
         Encrypted {
-            added: added.unwrap_or(0.0) * by(0),
+            added: added * by(0),
             whole: part.of(&encryption.bytes) * tls.ways[way].whole_ns * by(0),
         }
     }
@@ -143,7 +142,7 @@ impl Advisor<'_> {
     fn verdict(&self, row: &Row, today: Option<&Row>) -> Option<PathVerdict> {
         let (today, judged) = (today?, self.judged?);
         let by: By<'_> = &|_| 1e-9 / self.log.span_s;
-        let saving = |part: Part| saved(part.costs(&today.costs), part.costs(&row.costs), by);
+        let (of_today, of_row) = (&today.costs, &row.costs);
         let cost = |row: &Row| values(&row.costs.all, by).map_or(0.0, |values| values.observed);
         let other = self.other_way(row, today, Part::All, by);
         // Responses over TLS cost the same by both, unless they are encrypted in another way, and
@@ -160,8 +159,8 @@ impl Advisor<'_> {
             judged,
             self.sampled,
             &Saving {
-                saved: saving(Part::All).as_ref(),
-                within: saving(Part::Within).as_ref(),
+                saved: saved(&of_today.all, &of_row.all, by).as_ref(),
+                within: saved(&of_today.within, &of_row.within, by).as_ref(),
                 today: compared(today),
                 path: compared(row),
                 encrypted: other,
@@ -187,14 +186,7 @@ impl Advisor<'_> {
             busiest_cores: self
                 .busiest
                 .and_then(|minute| cores(Part::Minute(minute), &|_| 1.0 / 60e9)),
-            asked_cores: self.asked.and_then(|asked| match asked {
-                Asked::Requests(per_s) => {
-                    cores(Part::All, &|resample| per_s / at(&self.log.requests, resample) / 1e9)
-                }
-                Asked::Bytes(per_s) => {
-                    cores(Part::All, &|resample| per_s / at(&self.log.bytes, resample) / 1e9)
-                }
-            }),
+            asked_cores: self.of_asked_rate().and_then(|by| cores(Part::All, &by)),
         })
     }
 }

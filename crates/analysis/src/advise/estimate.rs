@@ -3,7 +3,7 @@
 use super::advisor::Advisor;
 use super::asked::Asked;
 use super::figures::Sampled;
-use super::log::Log;
+use super::log::{Log, observed};
 use super::mix::{LoggedResponses, OverTls};
 use super::model::{CostAdvice, HostAdvice, Outside, Rate, Rates, TlsAdvice, TlsUnfit, Unfit};
 use super::path_costs::PathCosts;
@@ -97,9 +97,12 @@ pub(super) fn advised(
         }
     };
     let Some(today) = rows.get(place).and_then(Option::as_ref) else { return Err(Unfit::NoCosts) };
-    let slices = log.slices.map(|all| all as usize);
-    let alone = Sampled::new(kept.level, kept.costs.len(), slices, &kept.wanders);
-    let sampled = tls.as_ref().map_or(alone, |tls| alone.with_tls(tls));
+    let sampled_from = |log: &Log| {
+        let slices = log.slices.map(|all| all as usize);
+        let alone = Sampled::new(kept.level, kept.costs.len(), slices, &kept.wanders);
+        tls.as_ref().map_or(alone, |tls| alone.with_tls(tls))
+    };
+    let sampled = sampled_from(&log);
 
     let cells = parallel::each(plan.cells.len(), |cell| cells::cell(&kept, cell));
     let controls = Controls::from_blocks(&kept);
@@ -135,15 +138,13 @@ pub(super) fn advised(
     let without_cost = without_cost.map(|name| (*name).to_owned()).collect();
     let of_host = |((name, _), (log, rows)): (&(String, LoggedResponses), &(Log, Rows))| {
         let today = rows.rows.get(place)?.as_ref()?;
-        let own = log.slices.map(|all| all as usize);
-        let own = Sampled::new(kept.level, kept.costs.len(), own, &kept.wanders);
-        let own = tls.as_ref().map_or(own, |tls| own.with_tls(tls));
+        let sampled = sampled_from(log);
         let busiest = self::busiest(&today.costs);
         let advisor = Advisor {
             log,
             busiest,
             asked: None,
-            sampled: &own,
+            sampled: &sampled,
             encryption: rows.encryption.as_ref(),
             judged: None,
             ..advisor
@@ -260,8 +261,8 @@ fn curves(kept: &KeptBlocks, groups: &[PricedPath], resamples: usize) -> Curves 
 
 /// The place of the minute that costs most.
 fn busiest(path: &PathCosts) -> Option<usize> {
-    let observed = |minute: &usize| path.minutes[*minute].first().copied().flatten().unwrap_or(0.0);
-    (0..path.minutes.len()).max_by(|one, other| f64::total_cmp(&observed(one), &observed(other)))
+    let cost = |minute: &usize| observed(&path.minutes[*minute]).unwrap_or(0.0);
+    (0..path.minutes.len()).max_by(|one, other| f64::total_cmp(&cost(one), &cost(other)))
 }
 
 fn rates(log: &Log, busiest: Option<usize>, asked: Option<Asked>) -> Rates {

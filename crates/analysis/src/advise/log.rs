@@ -71,24 +71,30 @@ impl<'l> Log<'l> {
         let merged = self;
         let bytes = sums(hosts.clone().map(|host| (host.bytes.as_slice(), host.span_s)));
         let requests = sums(hosts.clone().map(|host| (host.requests.as_slice(), host.span_s)));
-        let over_tls = match hosts.clone().all(|host| !host.over_tls.is_empty()) {
-            true => merged.over_tls,
-            false => Vec::new(),
-        };
-        Self {
-            bytes,
-            requests,
-            slices: hosts.map(|host| host.slices).min().flatten(),
-            span_s: 1.0,
-            over_tls,
-            ..merged
-        }
+        let slices = hosts.map(|host| host.slices).min().flatten();
+        Self { bytes, requests, slices, span_s: 1.0, ..merged }
     }
 }
 
 /// The value of a resample in a sequence that has the observed one first, or that one alone.
 pub(super) fn at<T>(of: &[T], resample: usize) -> &T {
     if of.len() > 1 { &of[resample] } else { &of[0] }
+}
+
+/// The first value of a sequence, which is the observed one.
+pub(super) fn observed(of: &[Option<f64>]) -> Option<f64> {
+    *of.first()?
+}
+
+/// Sums of the costs of hosts by resample, each divided by a span. Undefined where one of them is.
+pub(super) fn sums_of_costs<'s>(
+    resamples: usize,
+    of: impl Iterator<Item = (&'s [Option<f64>], f64)> + Clone,
+) -> Vec<Option<f64>> {
+    let per_second = |(each, span_s): (&[Option<f64>], f64), resample| {
+        at(each, resample).map(|cost| cost / span_s)
+    };
+    (0..resamples).map(|resample| of.clone().map(|host| per_second(host, resample)).sum()).collect()
 }
 
 /// Sums of sequences by resample, each divided by a span.

@@ -1,6 +1,6 @@
 //! The cost of a log's responses by one path, over joint resamples of the run and the log.
 
-use super::log::{Log, at};
+use super::log::{Log, at, observed, sums_of_costs};
 use super::mix::{BusyMinute, Counts, LoggedResponses};
 use super::tls::Way;
 use crate::cost_curve::CostCurve;
@@ -76,7 +76,7 @@ impl PathCosts {
             let share = |_| log.around[minute].1;
             mixed(&self.minutes[minute], &base.minutes[minute], &share, &|_| of.bytes)
         });
-        let added = way.added_ns.first().copied().flatten().unwrap_or(0.0);
+        let added = observed(&way.added_ns).unwrap_or(0.0);
         let of_bin = std::iter::zip(&self.of_bin, &base.of_bin).zip(sizes);
         let all = share(0);
         Self {
@@ -94,15 +94,9 @@ impl PathCosts {
 
     /// The hosts together, per second; minutes are those of the logs in one, `merged`.
     pub(super) fn together(merged: &Self, hosts: &[(&Self, f64)]) -> Self {
-        let sum = |of: fn(&Self) -> &Vec<Option<f64>>| {
-            let value = |resample: usize| {
-                let each = hosts.iter().map(|(host, span_s)| {
-                    let cost: Option<f64> = *at(of(host), resample);
-                    Some(cost? / span_s)
-                });
-                each.sum::<Option<f64>>()
-            };
-            (0..of(merged).len()).map(value).collect::<Vec<_>>()
+        let sum = |of: fn(&Self) -> &[Option<f64>]| {
+            let of_hosts = hosts.iter().map(|(host, span_s)| (of(host), *span_s));
+            sums_of_costs(of(merged).len(), of_hosts)
         };
         Self { all: sum(|it| &it.all), within: sum(|it| &it.within), ..merged.clone() }
     }

@@ -5,7 +5,7 @@
 //! as by `read+send`, and encryption on top: what a path saves in the clear it saves for the others
 //! alone.
 
-use super::log::{Log, at};
+use super::log::{Log, at, observed, sums_of_costs};
 use super::mix::LoggedResponses;
 use super::path_costs::PathCosts;
 use super::tls::TlsCosts;
@@ -64,7 +64,7 @@ impl Rows {
         let Some(tls) = tls else {
             let rows = std::iter::zip(names, clear).map(|(name, costs)| {
                 let costs = costs?;
-                let clear = observed(&costs, 1.0, &[]);
+                let clear = in_the_clear(&costs, 1.0, &[]);
                 Some(Row { name: (*name).to_owned(), costs, clear, way: None })
             });
             return Self { rows: rows.collect(), encryption: None };
@@ -73,7 +73,7 @@ impl Rows {
         let row = |name: &str, own: &PathCosts, base: &PathCosts, way: usize| Row {
             name: name.to_owned(),
             costs: own.over_tls(base, &tls.ways[way], &responses.size_bytes, log),
-            clear: observed(own, 1.0 - at(&log.over_tls, 0), &shares),
+            clear: in_the_clear(own, 1.0 - at(&log.over_tls, 0), &shares),
             way: Some(way),
         };
         let of_path = |name: &str| {
@@ -143,24 +143,18 @@ impl Encryption {
     }
 
     fn together(self, hosts: &[(&Self, f64)]) -> Self {
-        let sum = |way: usize, resample: usize| {
-            let each = hosts.iter().map(|(host, span_s)| {
-                let ns: Option<f64> = *at(&host.all[way], resample);
-                Some(ns? / span_s)
-            });
-            each.sum::<Option<f64>>()
-        };
-        let all =
-            self.all.iter().enumerate().map(|(way, merged)| {
-                (0..merged.len()).map(|resample| sum(way, resample)).collect()
-            });
+        let all = self.all.iter().enumerate().map(|(way, merged)| {
+            let of_hosts = hosts.iter().map(|(host, span_s)| (host.all[way].as_slice(), *span_s));
+            sums_of_costs(merged.len(), of_hosts)
+        });
         let bytes = hosts.iter().map(|(host, span_s)| host.bytes.all / span_s).sum();
         Self { all: all.collect(), bytes: Parts { all: bytes, ..self.bytes }, ..self }
     }
 }
 
-fn observed(costs: &PathCosts, share: f64, shares_of_minutes: &[f64]) -> Parts {
-    let first = |of: &[Option<f64>]| of.first().copied().flatten().unwrap_or(0.0);
+/// These shares of a path's costs, as observed. A minute without a share has all of its own.
+fn in_the_clear(costs: &PathCosts, share: f64, shares_of_minutes: &[f64]) -> Parts {
+    let first = |of: &[Option<f64>]| observed(of).unwrap_or(0.0);
     let minutes = costs
         .minutes
         .iter()

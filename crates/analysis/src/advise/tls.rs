@@ -6,6 +6,7 @@
 //! (`tls-write`, beside `read+send`). The kernel's TLS has two: from a buffer (`ktls-write`), and
 //! from the file (`ktls-sendfile`, beside `sendfile`).
 
+use super::log::observed;
 use super::model::TlsUnfit;
 use crate::account;
 use crate::block_costs::BlockCosts;
@@ -75,14 +76,12 @@ impl TlsCosts {
         if in_user_space.is_empty() {
             return Err(TlsUnfit::NotOfTls);
         }
-        let wanted: Vec<(usize, Cipher)> = match cipher {
-            Some(cipher) => {
-                in_user_space.iter().filter(|(_, own)| *own == cipher).copied().collect()
-            }
-            None => {
-                in_user_space.iter().filter(|(_, own)| AES_GCM.contains(own)).copied().collect()
-            }
+        let is_wanted = |own: &Cipher| match cipher {
+            Some(named) => *own == named,
+            None => AES_GCM.contains(own),
         };
+        let wanted: Vec<(usize, Cipher)> =
+            in_user_space.iter().filter(|(_, own)| is_wanted(own)).copied().collect();
         let Some((first, _)) = wanted.first() else {
             return Err(TlsUnfit::NoSuchCipher(
                 in_user_space.iter().map(|(_, own)| *own).collect(),
@@ -105,10 +104,9 @@ impl TlsCosts {
             let at_level = boot.map_resamples(ns_per_byte).into_iter().zip(costs.relative_levels());
             at_level.map(|(ns, level)| Some(ns? * level?)).collect::<Vec<_>>()
         };
-        let observed = |cell: usize| drawn(cell).first().copied().flatten();
         let cheapest = wanted
             .iter()
-            .filter_map(|(cell, cipher)| Some((observed(*cell)?, *cell, *cipher)))
+            .filter_map(|(cell, cipher)| Some((observed(&drawn(*cell))?, *cell, *cipher)))
             .min_by(|(one, ..), (other, ..)| f64::total_cmp(one, other));
         let Some((_, cell, cipher)) = cheapest else { return Err(TlsUnfit::NoCosts) };
 
@@ -122,8 +120,8 @@ impl TlsCosts {
             let difference =
                 std::iter::zip(&with, without).map(|(with, without)| Some((*with)? - without?));
             let added_ns: Vec<Option<f64>> = difference.collect();
-            added_ns.first().copied().flatten()?;
-            Some(Way { path, clear, added_ns, whole_ns: with.first().copied().flatten()? })
+            observed(&added_ns)?;
+            Some(Way { path, clear, added_ns, whole_ns: observed(&with)? })
         };
         let ways: Vec<Way> =
             WAYS.into_iter().filter_map(|(path, clear)| way(path, clear)).collect();

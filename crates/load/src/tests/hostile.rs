@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
-use super::server::{LIMIT, Server, next_request, response, start, until};
+use super::server::{LIMIT, Server, next_request, phase_of, response, start, until};
 use crate::{Fault, LoadOptions, Pace, Phase, Reuse};
 use zc_run::ErrorKind;
 
@@ -16,19 +16,6 @@ const SHORT: Duration = Duration::from_millis(100);
 /// Results of a phase of so many requests, one after the other.
 fn phase(server: &Server, requests: u64) -> Phase {
     phase_of(server.options(), requests)
-}
-
-fn phase_of(options: LoadOptions, requests: u64) -> Phase {
-    let load = start(options).unwrap();
-    load.go_for(0, Pace::Unpaced, 0, requests);
-    until("all have come out", || {
-        let counts = load.counts();
-        counts.responses + counts.unanswered() >= requests
-    });
-    let phase = load.pause().unwrap();
-    assert_eq!(phase.counts.requests, requests);
-    assert_eq!(phase.counts.responses + phase.counts.unanswered(), requests, "{phase:?}");
-    phase
 }
 
 /// Three requests have come out as this fault alone, and its first words say so.

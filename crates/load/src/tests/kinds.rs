@@ -2,8 +2,8 @@
 
 use std::io::Write as _;
 
-use super::server::{Server, next_request, start, until};
-use crate::{Expected, Fault, LoadOptions, Method, Origin, Pace, Phase, Reuse, Target, Targets};
+use super::server::{Server, next_request, phase_of, start};
+use crate::{Expected, Fault, LoadOptions, Method, Origin, Reuse, Target, Targets};
 use zc_run::ErrorKind;
 
 const BYTES: usize = 40_000;
@@ -85,16 +85,6 @@ fn options(server: &Server, targets: &[Target]) -> LoadOptions {
     let origin = Origin::resolve(&format!("http://{}", server.address)).unwrap();
     let targets = Targets::in_turn(targets.iter().cloned()).unwrap();
     LoadOptions { origins: vec![origin.asked_for(targets).unwrap()], ..server.options() }
-}
-
-fn phase_of(options: LoadOptions, requests: u64) -> Phase {
-    let load = start(options).unwrap();
-    load.go_for(0, Pace::Unpaced, 0, requests);
-    until("all have come out", || {
-        let counts = load.counts();
-        counts.responses + counts.unanswered() >= requests
-    });
-    load.pause().unwrap()
 }
 
 #[test]

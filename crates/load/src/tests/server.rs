@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use crate::{Load, LoadOptions, Origin, Reuse, Trust};
+use crate::{Load, LoadOptions, Origin, Pace, Phase, Reuse, Trust};
 use zc_kernel::clock::monotonic_ns;
 use zc_run::Result;
 
@@ -99,6 +99,20 @@ impl Drop for Server {
 /// Starts a load on this machine.
 pub(super) fn start(options: LoadOptions) -> Result<Load> {
     Load::start(options, || Ok(()))
+}
+
+/// Results of a phase of so many requests as fast as they are answered: each comes out once.
+pub(super) fn phase_of(options: LoadOptions, requests: u64) -> Phase {
+    let load = start(options).unwrap();
+    load.go_for(0, Pace::Unpaced, 0, requests);
+    until("all have come out", || {
+        let counts = load.counts();
+        counts.responses + counts.unanswered() >= requests
+    });
+    let phase = load.pause().unwrap();
+    assert_eq!(phase.counts.requests, requests);
+    assert_eq!(phase.counts.responses + phase.counts.unanswered(), requests, "{phase:?}");
+    phase
 }
 
 /// Reads the next request, and returns its head; `None` once there is none.

@@ -292,9 +292,7 @@ fn bytes(mix: &RequestMix, in_every: &str) -> Assumption {
 /// The assumption of HTTP/1.1, if the log has requests of HTTP/2 or 3.
 fn multiplexed(mix: &RequestMix, with_tls: bool) -> Option<Assumption> {
     let known: u64 = mix.protocols.values().map(|tally| tally.requests).sum();
-    let is_later = |name: &str| name.starts_with("HTTP/2") || name.starts_with("HTTP/3");
-    let later = mix.protocols.iter().filter(|(name, _)| is_later(name));
-    let later: u64 = later.map(|(_, tally)| tally.requests).sum();
+    let later = mix.multiplexed().requests;
     (later > 0).then(|| {
         fixed(
             "HTTP/1.1",

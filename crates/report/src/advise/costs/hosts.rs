@@ -19,15 +19,16 @@ fn best(advice: &CostAdvice) -> Option<&PathAdvice> {
     })
 }
 
+fn today(paths: &[PathAdvice]) -> Option<&PathAdvice> {
+    paths.iter().find(|path| path.today)
+}
+
 /// The table of the hosts, the sum last; `None` unless hosts were named.
 pub(crate) fn grid(advice: &CostAdvice) -> Option<Grid> {
     if advice.hosts.is_empty() {
         return None;
     }
     let best = best(advice).map(|path| path.path.as_str());
-    let today = |paths: &[PathAdvice]| paths.iter().find(|path| path.today).cloned();
-    let of =
-        |paths: &[PathAdvice], name: &str| paths.iter().find(|path| path.path == name).cloned();
     let in_all = today(&advice.paths).map_or(0.0, |path| path.cores.value.value);
     let unit = Unit::for_cores(in_all);
     let busiest = today(&advice.paths).and_then(|path| path.busiest_cores);
@@ -43,10 +44,11 @@ pub(crate) fn grid(advice: &CostAdvice) -> Option<Grid> {
                     if of > 0.0 { share(of) } else { "0".to_owned() }
                 }));
             }
-            let cores = today.as_ref().map(|path| figure(path.cores.value, unit));
+            let cores = today.map(|path| figure(path.cores.value, unit));
             row.push(cores.unwrap_or_default());
             if let Some(best) = best {
-                let saved = of(paths, best).and_then(|path| path.cores.saved);
+                let path = paths.iter().find(|path| path.path == best);
+                let saved = path.and_then(|path| path.cores.saved);
                 row.push(saved.map_or_else(String::new, |saved| figure(saved, unit)));
             }
             let busiest = today.and_then(|path| path.busiest_cores);

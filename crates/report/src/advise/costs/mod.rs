@@ -226,7 +226,8 @@ impl Costs {
         notes.extend(self.outside().map(|text| note("lengths", text)));
         let tls = self.advice.tls.as_ref();
         notes.extend(self.tls_run.iter().flat_map(|run| run.notes(tls)));
-        notes.extend(self.multiplexed.clone().map(|text| note("HTTP/2", text)));
+        let multiplexed = self.multiplexed.as_ref();
+        notes.extend(multiplexed.map(|text| note("HTTP/2", format!("or HTTP/3: {text}"))));
         notes.extend(self.month().map(|text| note("a month", text)));
         notes.extend(self.doubts().into_iter().map(|doubt| note("doubt", doubt)));
         notes

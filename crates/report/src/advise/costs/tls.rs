@@ -94,20 +94,14 @@ impl TlsRun {
 
 /// The share of HTTP/2 and 3, and what is not known of it; `None` where the log has none.
 pub(super) fn multiplexed(mix: &RequestMix) -> Option<String> {
-    let later = mix
-        .protocols
-        .iter()
-        .filter(|(name, _)| name.starts_with("HTTP/2") || name.starts_with("HTTP/3"));
-    let (requests, bytes) = later.fold((0, 0_u64), |(requests, bytes), (_, tally)| {
-        (requests + tally.requests, bytes.saturating_add(tally.bytes))
-    });
+    let later = mix.multiplexed();
     let of = |part: u64, all: u64| part as f64 / all.max(1) as f64;
-    (requests > 0).then(|| {
+    (later.requests > 0).then(|| {
         format!(
-            "or HTTP/3: {} of the requests and {} of the bytes; what frames, header compression \
+            "{} of the requests and {} of the bytes; what frames, header compression \
              and UDP cost was not measured, and is in no cost",
-            share(of(requests, mix.all.requests)),
-            of_bytes(of(bytes, mix.all.bytes))
+            share(of(later.requests, mix.all.requests)),
+            of_bytes(of(later.bytes, mix.all.bytes))
         )
     })
 }
