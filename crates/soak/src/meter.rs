@@ -13,7 +13,7 @@ use rand::{RngExt as _, SeedableRng};
 use rand_pcg::Pcg64;
 
 use super::log_lines::LogLines;
-use super::service::Who;
+use super::service::{Who, network_of};
 use super::setup::{Soaked, idle, interrupted, set_up};
 use super::status::StatusUrl;
 use zc_kernel::clock::{self, sleep_until_or_stop};
@@ -93,7 +93,6 @@ pub fn meter(
 ) -> Result<()> {
     let requests = Requests::open(options.requests.as_ref())?;
     let target = options.who.open()?;
-    let first = target.read_account()?;
     // Before the soakers: what is wrong is told at once.
     hear(Metered::Begun(target.description()))?;
     let mut meter = set_up(&options.soaked)?;
@@ -105,10 +104,9 @@ pub fn meter(
     }
     meter.soakers().pause()?;
     let seed = random::array().map_or(2001, u64::from_ne_bytes);
-    let network = Some(network_of(&first));
     let mut watcher = Watcher {
         target,
-        network,
+        network: None,
         meter,
         start,
         requests,
@@ -157,7 +155,7 @@ struct Watcher<'o> {
     stop: &'o Stop,
 }
 
-/// Readings at the end of one slot and the begin of the next.
+/// Readings at the end of one slot and the start of the next.
 struct Edge {
     at_ns: u64,
     target: TargetReading,
@@ -172,7 +170,6 @@ struct Edge {
 /// The part of a slot in which the soakers are awake.
 struct Soak {
     window: SoakWindow,
-    awake_ns: u64,
     tcp: Option<TcpSpan>,
     no_sockets: Option<String>,
 }
@@ -219,20 +216,20 @@ impl Watcher<'_> {
         for slot in 0..slots {
             // By the clock and not one after the other, so that no period becomes longer.
             let from_ns = begun_ns + slot * slot_ns;
-            let Some(soak) = self.soak(from_ns, slot_ns, &before.target.pids)? else {
+            let Some((soak, awake_ns)) = self.soak(from_ns, slot_ns, &before.target.pids)? else {
                 return Ok(None);
             };
             if sleep_until_or_stop(from_ns + slot_ns, self.stop) {
                 return Ok(None);
             }
             let after = self.edge()?;
-            period.soaked_ns += soak.awake_ns;
+            period.soaked_ns += awake_ns;
             if after.target.is_same_as(&before.target) {
                 period.seen.no_sockets = period.seen.no_sockets.or_else(|| soak.no_sockets.clone());
                 if let Some(Err(why)) = &after.requests {
                     period.no_requests = Some(why.clone());
                 }
-                period.seen.windows.push(window(soak, &before, &after, self.requests.of_zc()));
+                period.seen.windows.push(slot_window(soak, &before, &after, self.requests.of_zc()));
             } else {
                 period.dropped += 1;
                 self.network = None;
@@ -243,7 +240,7 @@ impl Watcher<'_> {
         self.last = Some(before);
         // Since the begin: on a busy machine a soaker may get no time in one period.
         period.seen.start.pace = self.meter.soakers().pace();
-        // From the begin of zc, and with what was done between the periods.
+        // Since zc started, and with what was done between the periods.
         let used_ns = (clock::process_cpu_ns(), self.meter.soakers().cpu_ns());
         period.zc_cpu_ns = used_ns.0.saturating_sub(self.used_ns.0);
         period.soakers_cpu_ns = used_ns.1.saturating_sub(self.used_ns.1);
@@ -251,22 +248,23 @@ impl Watcher<'_> {
         Ok(Some(period))
     }
 
-    /// Wakes the soakers once in a slot. `None` when `stop` was set.
-    fn soak(&mut self, from_ns: u64, slot_ns: u64, pids: &[i32]) -> Result<Option<Soak>> {
+    /// Wakes the soakers once in a slot, and says for how long. `None` when `stop` was set.
+    fn soak(&mut self, from_ns: u64, slot_ns: u64, pids: &[i32]) -> Result<Option<(Soak, u64)>> {
         let window_ns = (slot_ns / WINDOW_PART).max(LEAST_WINDOW_NS);
         let room_ns = slot_ns.saturating_sub(window_ns + WARM_UP_NS + REST_NS).max(1);
         if sleep_until_or_stop(from_ns + self.rng.random_range(0..room_ns), self.stop) {
             return Ok(None);
         }
-        let awake_ns = clock::monotonic_ns();
+        let woken_ns = clock::monotonic_ns();
         self.meter.soakers().resume()?;
-        let soaked = self.window(awake_ns + WARM_UP_NS, window_ns, slot_ns, pids);
+        let soak = self.soaked_window(woken_ns + WARM_UP_NS, window_ns, slot_ns, pids);
         self.meter.soakers().pause()?;
-        let awake_ns = clock::monotonic_ns().saturating_sub(awake_ns);
-        Ok(soaked?.map(|soak| Soak { awake_ns, ..soak }))
+        let awake_ns = clock::monotonic_ns().saturating_sub(woken_ns);
+        Ok(soak?.map(|soak| (soak, awake_ns)))
     }
 
-    fn window(
+    /// The window, while the soakers are awake. `None` when `stop` was set.
+    fn soaked_window(
         &mut self,
         from_ns: u64,
         window_ns: u64,
@@ -298,9 +296,10 @@ impl Watcher<'_> {
         });
         let no_sockets = after.as_ref().and_then(|after| after.no_sockets());
         let no_sockets = no_sockets.map(str::to_owned).or_else(|| no_network.cloned());
-        Ok(Some(Soak { window: SoakWindow { opened, closed }, awake_ns: 0, tcp, no_sockets }))
+        Ok(Some(Soak { window: SoakWindow { opened, closed }, tcp, no_sockets }))
     }
 
+    /// The end of a slot, now.
     fn edge(&mut self) -> Result<Edge> {
         let target = self.target.read_account()?;
         if self.network.is_none() {
@@ -318,15 +317,8 @@ impl Watcher<'_> {
     }
 }
 
-fn network_of(reading: &TargetReading) -> std::result::Result<Network, String> {
-    match reading.pids.first() {
-        Some(pid) => Network::for_process(*pid).map_err(|error| error.message),
-        None => Err("it has no process that is seen here".to_owned()),
-    }
-}
-
 /// A slot: counts between its edges, and what the soakers saw. `of_zc` requests are zc's own.
-fn window(soak: Soak, before: &Edge, after: &Edge, of_zc: u64) -> ServiceWindow {
+fn slot_window(soak: Soak, before: &Edge, after: &Edge, of_zc: u64) -> ServiceWindow {
     let (clocks, cgroup) = after.target.since(&before.target);
     // A counter that has gone back belongs to a server that was started anew.
     let span = |(after_ns, after): (u64, u64), (before_ns, before): (u64, u64)| {

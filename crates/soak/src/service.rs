@@ -77,9 +77,7 @@ pub fn service(options: &ServiceOptions, stop: &Stop) -> Result<ObservedService>
     let target = options.who.open()?;
     // Before the soakers: what is wrong is told at once.
     options.status.as_ref().map(StatusUrl::read).transpose()?;
-    let first = target.read()?;
-    let network = first.pids.first().map_or_else(|| Err(gone()), |pid| Network::for_process(*pid));
-    let no_network = network.as_ref().err().map(|error| error.message.clone());
+    let network = network_of(&target.read()?);
     let mut meter = set_up(&options.soaked)?;
     let start = start(&mut meter, |meter| {
         idle(meter, IDLE_WINDOWS, &mut |at_ns| sleep_until_or_stop(at_ns, stop))
@@ -89,7 +87,7 @@ pub fn service(options: &ServiceOptions, stop: &Stop) -> Result<ObservedService>
         target: target.description().clone(),
         start,
         windows: Vec::new(),
-        no_sockets: no_network,
+        no_sockets: network.as_ref().err().cloned(),
     };
     let mut observer =
         Observer { target, network: network.ok(), meter, status: options.status.as_ref() };
@@ -113,8 +111,12 @@ pub fn service(options: &ServiceOptions, stop: &Stop) -> Result<ObservedService>
     Ok(ObservedService { seen, fault: None })
 }
 
-fn gone() -> Error {
-    Error::failed("no-such-process", "it has no process")
+/// The network namespace of a service, or why it is not seen.
+pub(super) fn network_of(reading: &TargetReading) -> std::result::Result<Network, String> {
+    match reading.pids.first() {
+        Some(pid) => Network::for_process(*pid).map_err(|error| error.message),
+        None => Err("it has no process that is seen here".to_owned()),
+    }
 }
 
 struct Observer<'o> {

@@ -87,20 +87,20 @@ pub(super) fn run(args: &SoakArgs) -> Result<u8> {
         let shared = soak_command::Shared { budget: args.budget.as_deref(), json: args.json };
         return soak_command::run(&args.command, &args.of_command, shared, soaked);
     }
-    if let (Some(who), Some(file)) = (args.of_service.who()?, &args.of_service.openmetrics) {
-        let (status, stop) = (args.of_command.status_url()?, interrupt::flag()?);
-        return soak_meter::run(who, &args.of_service, file, status, soaked, &stop).map(|()| 0);
-    }
     if let Some(who) = args.of_service.who()? {
+        let (status, typed) = (args.of_command.status_url()?, &args.of_service);
+        let stop = interrupt::flag()?;
+        if let Some(file) = &typed.openmetrics {
+            return soak_meter::run(who, typed, file, status, soaked, &stop).map(|()| 0);
+        }
         let shared = soak_service::Shared {
             period: &args.period,
             per: args.of_command.per(),
             json: args.json,
             raw: args.of_command.raw(),
-            status: args.of_command.status_url()?,
+            status,
         };
-        let stop = interrupt::flag()?;
-        return soak_service::run(who, &args.of_service, shared, soaked, &stop).map(|()| 0);
+        return soak_service::run(who, typed, shared, soaked, &stop).map(|()| 0);
     }
     if args.verify {
         return hold_against_known_loads(args, soaked).map(|()| 0);

@@ -19,7 +19,7 @@ const ANOTHER_FILE: &str = "--openmetrics names a file in a folder that node_exp
 ///
 /// # Errors
 /// The options are wrong, there is no such service, it has ended for good, or the file cannot be
-/// written at the begin or at the end.
+/// written at the start or at the end.
 pub(super) fn run(
     who: Who,
     typed: &OfServiceArgs,
@@ -69,16 +69,16 @@ struct MeterFile {
 
 impl MeterFile {
     /// # Errors
-    /// It cannot be written at the begin: that is told before anything is measured.
+    /// It cannot be written at the start: that is told before anything is measured.
     fn hear(&mut self, heard: Metered<'_>) -> Result<()> {
+        let was_written = self.unwritten.is_none();
         match heard {
             Metered::Begun(target) => {
                 let is_first = self.target.is_none();
                 self.target = Some(target.clone());
                 self.write(None, true);
-                match self.unwritten.take() {
-                    Some(error) if is_first => return Err(error),
-                    unwritten => self.unwritten = unwritten,
+                if is_first && let Some(error) = self.unwritten.take() {
+                    return Err(error);
                 }
                 tell::note(if is_first { "metered until Ctrl-C" } else { "it runs again" });
             }
@@ -93,6 +93,10 @@ impl MeterFile {
                 self.write(None, false);
             }
         }
+        // Said once: the disk may have room again later.
+        if was_written && let Some(error) = &self.unwritten {
+            tell::warning(&error.message, Some("it is tried again after each period"));
+        }
         Ok(())
     }
 
@@ -103,17 +107,18 @@ impl MeterFile {
     }
 
     fn say(&mut self, period: &MeterPeriod) {
-        match &period.no_requests {
-            Some(why) if !self.is_said => tell::warning(
+        if !self.is_said
+            && let Some(why) = &period.no_requests
+        {
+            tell::warning(
                 &format!("requests were not counted in a period, which has no cost of one: {why}"),
                 None,
-            ),
-            _ => {}
+            );
         }
         self.is_said = period.no_requests.is_some();
     }
 
-    /// Writes it, or says once that it cannot be written: the disk may have room again later.
+    /// Writes it, or keeps the reason why not.
     fn write(&mut self, last: Option<(&MeterPeriod, Option<&ServiceCost>)>, is_metered: bool) {
         let Some(target) = &self.target else { return };
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
@@ -126,12 +131,6 @@ impl MeterFile {
             at_s: now.map_or(0.0, |now| now.as_secs_f64()),
         });
         let written = replace::file(&self.path, &text);
-        let unwritten = written.err().map(|error| error.help(ANOTHER_FILE));
-        if let (Some(error), None) = (&unwritten, &self.unwritten)
-            && self.totals.windows > 0
-        {
-            tell::warning(&error.message, Some("it is tried again after each period"));
-        }
-        self.unwritten = unwritten;
+        self.unwritten = written.err().map(|error| error.help(ANOTHER_FILE));
     }
 }

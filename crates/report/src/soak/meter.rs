@@ -50,7 +50,8 @@ pub fn meter(figures: &MeterFigures<'_>) -> String {
         Some(metered),
     );
     let cost = figures.last.and_then(|(_, cost)| cost);
-    let withheld = figures.last.map(|_| f64::from(u8::from(cost.is_none_or(is_withheld))));
+    let is_withheld = cost.is_none_or(|cost| cost.withheld.is_some());
+    let withheld = figures.last.map(|_| f64::from(u8::from(is_withheld)));
     gauge(
         &mut out,
         "zc_service_cost_withheld",
@@ -60,12 +61,15 @@ pub fn meter(figures: &MeterFigures<'_>) -> String {
     );
     per(&mut out, &labels, cost, Unit::Requests, "request");
     per(&mut out, &labels, cost, Unit::Bytes, "byte");
-    let cpus = cost.and_then(|cost| cost.cpus).filter(|_| cost.is_some_and(|it| !is_withheld(it)));
     interval(
         &mut out,
         &labels,
-        ("zc_service_cost", "cpus", "CPUs that the service took, its share of interrupts too."),
-        cpus,
+        (
+            "zc_service_cost",
+            "cpus",
+            "CPUs that the service took, its share of interrupts included.",
+        ),
+        cost.and_then(|cost| cost.cpus),
         1.0,
     );
     let interrupts = cost.and_then(|cost| cost.interrupts.as_ref());
@@ -85,10 +89,6 @@ pub fn meter(figures: &MeterFigures<'_>) -> String {
     );
     totals(&mut out, &labels, figures);
     out.end()
-}
-
-fn is_withheld(cost: &ServiceCost) -> bool {
-    cost.withheld.is_some()
 }
 
 /// Name of the service: of a process without its number, which is another one after a restart.
@@ -128,7 +128,7 @@ fn info(out: &mut Exposition, labels: &Labels, figures: &MeterFigures<'_>) {
             },
         ),
     ];
-    out.family(NAME, "", "By what the figures of a metered service are counted.");
+    out.family(NAME, "", "How the figures of a metered service are counted.");
     out.sample(NAME, &with(labels, own), "1");
 }
 
@@ -141,7 +141,7 @@ fn per(
 ) {
     let found = cost.and_then(|cost| cost.per.iter().find(|per| per.unit == unit));
     let name = format!("seconds_per_{one}");
-    let help = format!("CPU time of the service for a {one}, its share of interrupts too.");
+    let help = format!("CPU time of the service for a {one}, its share of interrupts included.");
     let cost_ns = found.map(|per| per.cost_ns);
     interval(out, labels, ("zc_service_cost", &name, &help), cost_ns, 1e-9);
 }

@@ -63,24 +63,19 @@ impl Network {
             let mark = |socket: TcpSocket| (socket.cookie, (socket, own.contains(&socket.inode)));
             Ok(sockets.into_iter().map(mark).collect())
         });
-        let file = |name: &str| {
-            let of = |pid: &i32| read(Path::new("/proc"), &format!("{pid}/net/{name}"));
-            pids.iter().find_map(of).unwrap_or_default()
-        };
-        let (snmp, devices) = (file("snmp"), file("dev"));
+        let (snmp, devices) = (net_file(pids, "snmp"), net_file(pids, "dev"));
         NetReading {
             at_ns: clock::monotonic_ns(),
             sockets,
-            all: segments_and_datagrams(&snmp),
-            sent_bytes: sent_bytes(&devices),
+            all: snmp.and_then(|text| segments_and_datagrams(&text)),
+            sent_bytes: devices.and_then(|text| sent_bytes(&text)),
         }
     }
 
     /// Bytes that the namespace's interfaces sent so far, and when they were read; `pids` are the
     /// processes of the service. `None` if no process of it can be looked at.
     pub fn sent_bytes(&self, pids: &[i32]) -> Option<(u64, u64)> {
-        let of = |pid: &i32| read(Path::new("/proc"), &format!("{pid}/net/dev"));
-        let devices = pids.iter().find_map(of)?;
+        let devices = net_file(pids, "dev")?;
         Some((clock::monotonic_ns(), sent_bytes(&devices)?))
     }
 
@@ -157,6 +152,12 @@ pub fn socket_inodes(pid: i32) -> std::io::Result<Vec<u32>> {
         to.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()
     };
     Ok(std::fs::read_dir(format!("/proc/{pid}/fd"))?.flatten().filter_map(inode).collect())
+}
+
+/// A file of /proc/PID/net: that of the first process which can be looked at.
+fn net_file(pids: &[i32], name: &str) -> Option<String> {
+    let of = |pid: &i32| read(Path::new("/proc"), &format!("{pid}/net/{name}"));
+    pids.iter().find_map(of)
 }
 
 /// Segments of TCP and datagrams of UDP, sent and received: pairs of lines, names and values.

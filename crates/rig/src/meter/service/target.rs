@@ -234,10 +234,9 @@ impl Target {
     /// It has ended.
     pub fn read_account(&self) -> Result<TargetReading> {
         let Which::Cgroup { folder, cpu: Some(cpu) } = &self.which else { return self.read() };
-        let mut pids = Vec::new();
-        add_processes_of(folder, &mut pids);
-        let (at_ns, used_ns) = (clock::monotonic_ns(), cpu.ns());
-        match used_ns {
+        let pids = processes_of(folder);
+        let at_ns = clock::monotonic_ns();
+        match cpu.ns() {
             Some(ns) if !pids.is_empty() => Ok(TargetReading {
                 pids,
                 at_ns,
@@ -272,11 +271,7 @@ impl Target {
                 Some(stat) if stat.started == *started && !stat.is_zombie => tree(*pid, all),
                 _ => Vec::new(),
             },
-            Which::Cgroup { folder, .. } => {
-                let mut pids = Vec::new();
-                add_processes_of(folder, &mut pids);
-                pids
-            }
+            Which::Cgroup { folder, .. } => processes_of(folder),
         }
     }
 }
@@ -307,6 +302,12 @@ fn control_group(unit: &str) -> Option<String> {
 }
 
 /// Processes of a cgroup and of those below it.
+fn processes_of(folder: &Path) -> Vec<i32> {
+    let mut pids = Vec::new();
+    add_processes_of(folder, &mut pids);
+    pids
+}
+
 fn add_processes_of(folder: &Path, pids: &mut Vec<i32>) {
     let text = std::fs::read_to_string(folder.join("cgroup.procs")).unwrap_or_default();
     // Those of other namespaces of process ids are 0.
@@ -381,11 +382,7 @@ impl Mounts {
                 .filter(|top| folder.starts_with(top))
                 .max_by_key(|top| top.components().count())?;
             let below = folder.strip_prefix(top).ok()?;
-            let members = |folder: &Path| {
-                let mut pids = Vec::new();
-                add_processes_of(folder, &mut pids);
-                pids.into_iter().collect::<HashSet<i32>>()
-            };
+            let members = |folder: &Path| processes_of(folder).into_iter().collect::<HashSet<_>>();
             let own = members(folder);
             let mut others = self.0.iter().map(|top| top.join(below));
             others.find_map(|other| of(&other).filter(|_| members(&other) == own))
@@ -396,6 +393,7 @@ impl Mounts {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::root::root;
 
     #[test]
     fn what_children_use_that_come_and_go_is_counted_once() {
@@ -423,6 +421,47 @@ mod tests {
         assert!(all_ns > 120_000_000, "too little to tell: {all_ns}");
         assert!(until_ns + 60_000_000 >= all_ns, "{before:?} {clocks:?} {all_ns}");
         assert_eq!(target.read().unwrap_err().id, "target-ended");
+    }
+
+    #[test]
+    fn a_service_that_was_started_anew_is_another_one() {
+        let reading = |incarnation, cgroup_ns| TargetReading {
+            pids: vec![7],
+            at_ns: 0,
+            clocks_ns: 0,
+            cgroup_ns,
+            incarnation,
+        };
+        let before = reading(5, Some(10));
+        assert!(reading(5, Some(10)).is_same_as(&before));
+        assert!(!reading(6, Some(20)).is_same_as(&before), "a folder of that name");
+        assert!(!reading(5, Some(9)).is_same_as(&before), "its account began anew");
+        assert!(!reading(5, None).is_same_as(&before));
+        assert!(reading(5, None).is_same_as(&reading(5, None)), "a process");
+    }
+
+    #[test]
+    fn the_account_of_a_cgroup_is_read_until_it_has_no_process() {
+        let folder = root(&[
+            ("cgroup.procs", "7\n"),
+            ("worker/cgroup.procs", "8\n"),
+            ("cpu.stat", "usage_usec 12\n"),
+        ]);
+        let put = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+        let cpu = Cpu::Stat(folder.path().join("cpu.stat"));
+        let target = Target {
+            which: Which::Cgroup { folder: folder.path().to_owned(), cpu: Some(cpu) },
+            told: ServiceTarget::Cgroup { name: "a".to_owned(), path: String::new(), cpu: None },
+        };
+        let before = target.read_account().unwrap();
+        assert_eq!(before.pids, [7, 8]);
+        put("cpu.stat", "usage_usec 15\n");
+        let after = target.read_account().unwrap();
+        assert!(after.is_same_as(&before));
+        assert_eq!(after.since(&before).1.unwrap().count, 3000);
+        put("cgroup.procs", "");
+        put("worker/cgroup.procs", "");
+        assert_eq!(target.read_account().unwrap_err().id, "target-ended");
     }
 
     #[test]
