@@ -9,6 +9,7 @@
 mod account;
 mod account_kind;
 pub mod advise;
+pub mod bisect;
 mod block_costs;
 mod bootstrap;
 mod cells;
