@@ -12,9 +12,11 @@
 //! compared with it. Their difference is tested as `zc compare` does, at four looks planned before,
 //! each with its part of the error ([`zc_stats::AlphaSpending`]).
 
+mod entry;
 mod looks;
 mod shares;
 
+pub use entry::{Against, Entry, Told, error_spent};
 pub use looks::Looks;
 pub use shares::{error_share, steps_left};
 

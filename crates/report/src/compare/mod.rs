@@ -32,6 +32,17 @@ struct Document<'a> {
     judgement: Option<&'a Judgement>,
 }
 
+/// Why there is no verdict at all; `None` where there may be one.
+pub fn no_verdict(compared: &Compared) -> Option<String> {
+    match (compared.impossible.is_empty(), compared.withheld.is_empty()) {
+        (false, _) => Some(sentences::impossible(compared)),
+        (true, false) => {
+            Some(compared.withheld.iter().map(sentences::reason).collect::<Vec<_>>().join("; "))
+        }
+        (true, true) => None,
+    }
+}
+
 /// Renders for a terminal, in at most `columns` columns where that is possible.
 pub fn table(compared: &[Compared], judgement: Option<&Judgement>, columns: usize) -> String {
     let mut parts: Vec<String> = compared.iter().map(|compared| one(compared, columns)).collect();
