@@ -56,8 +56,7 @@ pub fn report(seen: &[Entry], left: &Left, columns: usize) -> String {
 }
 
 fn text(lines: &[(&str, String)], columns: usize) -> String {
-    let wrapped = lines.iter().map(|(label, text)| wrap(label, text, INDENT, columns));
-    wrapped.map(|line| line.trim_end().to_owned() + "\n").collect()
+    lines.iter().map(|(label, text)| wrap(label, text, INDENT, columns)).collect()
 }
 
 fn word(answer: Told) -> &'static str {

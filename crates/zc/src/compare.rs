@@ -303,7 +303,10 @@ fn without_file(text: &OsStr, error: Error) -> Error {
 }
 
 /// Checks that the run has a cell of this label.
-fn cell_of(run: &Run, given: &str) -> Result<String> {
+///
+/// # Errors
+/// [`ErrorKind::UnknownCell`]: it has none, or could not measure it.
+pub(super) fn cell_of(run: &Run, given: &str) -> Result<String> {
     let labels: Vec<&str> = run.header.plan.cells.iter().map(|cell| cell.label.as_str()).collect();
     if let Some(label) = labels.iter().find(|label| **label == given) {
         return Ok((*label).to_owned());

@@ -49,7 +49,7 @@ pub enum Answer {
 }
 
 /// What was seen of a commit.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Judged {
     /// `None`: it cannot be told yet.
     pub answer: Option<Answer>,
