@@ -22,7 +22,7 @@ pub(crate) struct BisectArgs {
     #[arg(long, value_name = "COMMAND", allow_hyphen_values = true)]
     pub(super) ab: Vec<String>,
     /// The path whose cost is looked at, or another cell of the run
-    #[arg(long, value_name = "CELL", required_unless_present = "report")]
+    #[arg(long, value_name = "NAME", required_unless_present = "report")]
     pub(super) path: Option<String>,
     /// How much dearer a commit is that is bad
     #[arg(long, value_name = "PERCENT", allow_hyphen_values = true,

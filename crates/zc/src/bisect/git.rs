@@ -2,11 +2,11 @@
 //! bad one (git-bisect(1), git-rev-list(1)).
 
 use std::io::ErrorKind as IoKind;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use zc_analysis::bisect::Told;
-use zc_run::{Error, Result, escape, in_words};
+use zc_run::{Error, Result, in_words};
 
 /// A commit: its name and the first line of its message.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -181,9 +181,7 @@ fn git(words: &[&str]) -> Result<Option<String>> {
 
 /// The error that git is in no bisection.
 pub(super) fn no_bisection() -> Error {
-    let here = std::env::current_dir().unwrap_or_else(|_| Path::new(".").to_owned());
-    let here = escape(&here.to_string_lossy(), 400);
-    Error::usage("no-bisection", format!("git is in no bisection in \"{here}\""))
+    Error::usage("no-bisection", "git is in no bisection in this folder")
         .help("git bisect start BAD GOOD, then git bisect run; --steps 1 tries this commit alone")
 }
 
