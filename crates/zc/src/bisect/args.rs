@@ -59,6 +59,6 @@ pub(crate) struct BisectArgs {
     pub(super) state_commands: StateCommandArgs,
     /// A command that builds and installs the commit, before it is measured; if it fails, git skips
     /// the commit
-    #[arg(last = true, value_name = "COMMAND", value_hint = ValueHint::CommandName)]
+    #[arg(last = true, value_name = "COMMAND", value_hint = ValueHint::CommandWithArguments)]
     pub(super) command: Vec<OsString>,
 }

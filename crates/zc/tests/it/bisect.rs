@@ -157,7 +157,7 @@ fn what_is_wrong_with_every_commit_ends_the_bisection() {
         (&[&asked, &STATES], "no-bisection"),
         (&[&["--report"]], "no-bisection"),
         (&[&["--path", "sendfile", "--worse", "5x"], &STATES, &steps], "invalid-percentage"),
-        (&[&["--path", "senfile", "--worse", "5%"], &STATES, &steps], "unknown-path"),
+        (&[&["--path", "senfile", "--worse", "5%"], &STATES, &steps], "unknown-send-path"),
         (&[&asked, &STATES, &steps, &["--", "zc-no-such-command"]], "command-not-found"),
         (&[&asked, &STATES, &steps, &["--log", "notes"]], "cannot-read-log"),
         (&[&asked, &steps, &["--good", "none.json"]], "cannot-read"),
