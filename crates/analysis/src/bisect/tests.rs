@@ -138,17 +138,13 @@ fn a_larger_change_is_found_sooner_and_a_short_budget_skips_instead_of_guessing(
 #[test]
 fn where_nothing_changed_few_commits_are_called_bad() {
     // The last commit is the bad one by the user's word alone.
-    let (right, seen) = two_hundred(0.0, BLOCKS);
-    drop(right);
-    let mut false_bad = 0;
-    let mut answers = 0;
+    let (mut wrong, mut answers) = (0, 0);
     for seed in 0..200 {
         let one = bisected(COMMITS, 0.0, BLOCKS, &mut Random(1000 + seed));
         answers += one.answers;
-        false_bad += one.wrong;
+        wrong += one.wrong;
     }
-    assert!(false_bad * 100 <= answers, "{false_bad} of {answers}");
-    assert!(seen.answers > 0);
+    assert!(wrong * 100 <= answers, "{wrong} of {answers}");
 }
 
 #[test]
