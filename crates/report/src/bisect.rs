@@ -117,11 +117,7 @@ fn of_left(left: &Left, seen: &[Entry]) -> Vec<(&'static str, String)> {
             let own = seen.iter().rfind(|entry| entry.commit == *commit);
             let own = own.and_then(|entry| Some(times(entry, entry.ratio?)));
             let own = own.unwrap_or_else(|| "given as bad, and not measured".to_owned());
-            vec![
-                ("suspect", named(commit, subject)),
-                ("", own),
-                ("sure", sure(seen)),
-            ]
+            vec![("suspect", named(commit, subject)), ("", own), ("sure", sure(seen))]
         }
         Left::OneOf(commits) => {
             let names = commits.iter().map(|commit| named(commit, "")).collect::<Vec<_>>();

@@ -70,8 +70,7 @@ impl Sequential {
             return;
         }
         let value = value.clamp(-LARGEST, LARGEST);
-        let scatter =
-            (self.seen.len() >= LEAST_FOR_SCATTER).then(|| mad(&self.seen)).flatten();
+        let scatter = (self.seen.len() >= LEAST_FOR_SCATTER).then(|| mad(&self.seen)).flatten();
         self.values.push((value, scatter));
         self.seen.push(value);
     }
@@ -244,8 +243,7 @@ mod tests {
         let values = of((0..40).map(|_| 5.0 + 0.1 * normal(&mut random)));
         let interval = values.interval(0.95).unwrap();
         assert!(interval.contains(5.0) && interval.high - interval.low < 0.2, "{interval:?}");
-        for evidence in
-            [values.evidence_above(interval.low), values.evidence_below(interval.high)]
+        for evidence in [values.evidence_above(interval.low), values.evidence_below(interval.high)]
         {
             assert!((evidence / 40.0 - 1.0).abs() < 1e-6, "{evidence}");
         }

@@ -230,7 +230,9 @@ mod tests {
         for (line, _) in examples {
             // Up to the first word that only a shell understands.
             let line = line.split(['>', '|', ';']).next().unwrap_or_default().replace('\'', "");
-            let words = line.split_whitespace().skip_while(|word| ["sudo", "git", "bisect", "run"].contains(word));
+            let words = line
+                .split_whitespace()
+                .skip_while(|word| ["sudo", "git", "bisect", "run"].contains(word));
             // Quoted commands have spaces, which a parser of examples need not understand.
             if !["--ab", "--via", "--serve", "--try"].iter().any(|option| line.contains(option)) {
                 assert!(Cli::command().try_get_matches_from(words).is_ok(), "{line}");

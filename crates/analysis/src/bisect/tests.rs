@@ -206,8 +206,7 @@ fn a_run_without_a_block_that_counts_has_no_answer() {
 #[test]
 fn a_saved_run_tells_large_changes_and_no_small_ones() {
     let world = |factor: f64, seed: u64| {
-        let sendfile =
-            TrueCell::new(zc_run::SendPath::Sendfile, 180.0 * factor, 390.0 * factor);
+        let sendfile = TrueCell::new(zc_run::SendPath::Sendfile, 180.0 * factor, 390.0 * factor);
         let reference = TrueCell::new(zc_run::SendPath::ReadSend, 500.0, 400.0);
         let splice = TrueCell::new(zc_run::SendPath::Splice, 170.0, 380.0);
         let control = reference.control();

@@ -51,7 +51,8 @@ pub(super) fn run(words: &[OsString], stop: &Stop) -> Result<Option<String>> {
         }
     };
     let ended = pidfd(child.id() as i32).map_err(|error| Error::os("watch a command", error))?;
-    let within = |time| matches!(wait_readable(&[ended.as_fd()], Some(time)).as_deref(), Ok([true]));
+    let within =
+        |time| matches!(wait_readable(&[ended.as_fd()], Some(time)).as_deref(), Ok([true]));
     while !within(STEP) {
         if stop.is_set() {
             end(&mut child, has_group, within);

@@ -34,7 +34,9 @@ impl Log {
             .help("name another file with --log, or remove it")
         };
         let text = match path.exists() {
-            true => read::text(path, LARGEST_BYTES, wrong)?.ok_or_else(|| wrong("it is too large"))?,
+            true => {
+                read::text(path, LARGEST_BYTES, wrong)?.ok_or_else(|| wrong("it is too large"))?
+            }
             false => String::new(),
         };
         let mut entries = Vec::new();

@@ -156,13 +156,7 @@ impl Plan {
     }
 
     /// Why a run does not tell.
-    fn why(
-        &self,
-        question: Question,
-        run: &Run,
-        judged: &Judged,
-        compared: &Compared,
-    ) -> String {
+    fn why(&self, question: Question, run: &Run, judged: &Judged, compared: &Compared) -> String {
         let is_own = |row: &&zc_run::SupportRow| self.cell.starts_with(&row.name);
         let row = run.header.unavailable.iter().find(is_own);
         if let Some(Support::No(no)) = row.map(|row| &row.support)
@@ -195,10 +189,7 @@ impl Plan {
 
 /// Whether an error would come at every commit.
 fn stops_all(kind: ErrorKind) -> bool {
-    matches!(
-        kind,
-        ErrorKind::Interrupted | ErrorKind::Usage | ErrorKind::Input | ErrorKind::Output
-    )
+    matches!(kind, ErrorKind::Interrupted | ErrorKind::Usage | ErrorKind::Input | ErrorKind::Output)
 }
 
 /// An error as a part of a sentence.

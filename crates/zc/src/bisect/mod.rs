@@ -69,10 +69,8 @@ pub(crate) fn run(args: &BisectArgs) -> Result<u8> {
     let (Some(path), Some(worse)) = (&args.path, args.worse) else {
         return Err(Error::usage("argument-missing", "\"--path\" or \"--worse\" is missing"));
     };
-    let commit = git::checked_out()?.unwrap_or_else(|| Commit {
-        name: "unknown".to_owned(),
-        subject: String::new(),
-    });
+    let commit = git::checked_out()?
+        .unwrap_or_else(|| Commit { name: "unknown".to_owned(), subject: String::new() });
     let mut place = Place::new(args, bisection)?;
     let plan = Plan::new(args, path)?;
     let error = match (&place.bisection, args.steps) {
@@ -84,12 +82,9 @@ pub(crate) fn run(args: &BisectArgs) -> Result<u8> {
         }
     };
     let seen = match build::run(&args.command, &stop)? {
-        Some(why) => Seen {
-            judged: Judged::default(),
-            confidence: 0.0,
-            why: Some(why),
-            elapsed_s: 0.0,
-        },
+        Some(why) => {
+            Seen { judged: Judged::default(), confidence: 0.0, why: Some(why), elapsed_s: 0.0 }
+        }
         None => plan.measure(Question { worse, error })?,
     };
     let Seen { judged, confidence, why, elapsed_s } = seen;
@@ -182,9 +177,8 @@ impl Place {
     fn left(&self) -> Result<Left> {
         let Some(bisection) = &self.bisection else { return Ok(Left::Unknown) };
         let suspects = bisection.suspects()?;
-        let is_open = |commit: &&String| {
-            *commit != bisection.bad() && !bisection.is_skipped(commit.as_str())
-        };
+        let is_open =
+            |commit: &&String| *commit != bisection.bad() && !bisection.is_skipped(commit.as_str());
         Ok(match suspects.as_slice() {
             [only] => {
                 let Commit { name, subject } = git::commit(only)?;

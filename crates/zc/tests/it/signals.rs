@@ -120,7 +120,11 @@ const PLACES: &[(&str, &str, Try)] = &[
     ("compare", "--calibration", File("compare RUN RUN --calibration {}")),
     ("compare", "--out", File("compare RUN RUN -o {}")),
     ("bisect", "--good", File("bisect --good {} --path sendfile --worse 5% --steps 1")),
-    ("bisect", "--like", File("bisect --like {} --ab true --ab true --path x --worse 5% --steps 1")),
+    (
+        "bisect",
+        "--like",
+        File("bisect --like {} --ab true --ab true --path x --worse 5% --steps 1"),
+    ),
     ("bisect", "--ab", Not(COMMAND)),
     ("bisect", "--ab-restore", Not(COMMAND)),
     ("bisect", "--verify-state", Not(COMMAND)),
