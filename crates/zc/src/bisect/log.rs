@@ -66,10 +66,6 @@ impl Log {
         self.entries.push(entry);
         Ok(())
     }
-
-    pub(super) fn path(&self) -> &Path {
-        &self.path
-    }
 }
 
 #[cfg(test)]
