@@ -94,7 +94,8 @@ fn times(entry: &Entry, ratio: f64) -> String {
     };
     let ends = entry.low.zip(entry.high).map(|(low, high)| {
         let half = (high - low) / 2.0;
-        format!(" ({}: {} to {})", percent(entry.confidence), bound(low, half), bound(high, half))
+        let confidence = entry.confidence * 100.0;
+        format!(" ({confidence:.1} %: {} to {})", bound(low, half), bound(high, half))
     });
     let half = entry.low.zip(entry.high).map_or(0.02, |(low, high)| (high - low) / 2.0);
     format!(
@@ -135,7 +136,7 @@ fn sure(seen: &[Entry]) -> String {
     let answers = seen.iter().filter(|entry| entry.answer != Told::Skip).count();
     let worse = seen.iter().map(|entry| entry.worse).fold(0.0, f64::max);
     format!(
-        "a wrong turn has a probability of at most {}: the errors of {answers} answers together, \
+        "a wrong turn has a probability of at most {}: the errors of its answers ({answers}) together, \
          if one commit alone made it dearer, by {} or more",
         percent(error_spent(seen)),
         percent(worse)
@@ -172,8 +173,17 @@ mod tests {
     fn a_commit_is_told_with_its_ratio_its_error_and_what_is_left() {
         let seen = [entry("1a", Told::Skip, None), entry("2b", Told::Good, Some(1.004))];
         let told = commit(&seen, &Left::Commits(12, 4), 80);
-        insta::assert_snapshot!(told, @"");
-        insta::assert_snapshot!(commit(&seen[..1], &Left::Unknown, 80), @"");
+        insta::assert_snapshot!(told, @r"
+        commit    2b2b2b2b2b2b tcp: commit 2b\u{1b}
+        answer    good: sendfile costs 1.00 times as much as in state A (98.8 %: 0.94 to
+                  1.07) after 24 blocks in 14 s
+        error     1.2 % at most that this answer is wrong, 1.2 % that any was so far
+        left      12 commits may be the first bad one; answers to come: 4
+        ");
+        insta::assert_snapshot!(commit(&seen[..1], &Left::Unknown, 80), @r#"
+        commit    1a1a1a1a1a1a tcp: commit 1a\u{1b}
+        answer    skip: "make" ended with exit status: 2
+        "#);
         assert_eq!(commit(&[], &Left::Unknown, 80), "");
     }
 
@@ -181,9 +191,33 @@ mod tests {
     fn the_end_names_the_suspect_with_its_interval_and_how_sure_it_is() {
         let seen = [entry("2b", Told::Good, Some(1.004)), entry("3c", Told::Bad, Some(1.31))];
         let left = |name: &str| Left::Found(name.repeat(20), "tcp: it".to_owned());
-        insta::assert_snapshot!(report(&seen, &left("3c"), 80), @"");
-        insta::assert_snapshot!(report(&seen[1..], &left("4d"), 80), @"");
+        insta::assert_snapshot!(report(&seen, &left("3c"), 80), @r"
+        good      2b2b2b2b2b2b tcp: commit 2b\u{1b}
+                  sendfile costs 1.00 times as much as in state A (98.8 %: 0.94 to 1.07)
+                  after 24 blocks in 14 s
+        bad       3c3c3c3c3c3c tcp: commit 3c\u{1b}
+                  sendfile costs 1.31 times as much as in state A (98.8 %: 1.25 to 1.38)
+                  after 24 blocks in 14 s
+        suspect   3c3c3c3c3c3c tcp: it
+                  sendfile costs 1.31 times as much as in state A (98.8 %: 1.25 to 1.38)
+        sure      a wrong turn has a probability of at most 2.5 %: the errors of its
+                  answers (2) together, if one commit alone made it dearer, by 5.0 % or more
+        ");
+        insta::assert_snapshot!(report(&seen[1..], &left("4d"), 80), @r"
+        bad       3c3c3c3c3c3c tcp: commit 3c\u{1b}
+                  sendfile costs 1.31 times as much as in state A (98.8 %: 1.25 to 1.38)
+                  after 24 blocks in 14 s
+        suspect   4d4d4d4d4d4d tcp: it
+                  given as bad, and not measured
+        sure      a wrong turn has a probability of at most 1.2 %: the errors of its
+                  answers (1) together, if one commit alone made it dearer, by 5.0 % or more
+        ");
         let one_of = Left::OneOf(vec!["3c".repeat(20), "4d".repeat(20)]);
-        insta::assert_snapshot!(report(&seen, &one_of, 80), @"");
+        insta::assert_snapshot!(report(&[], &one_of, 80), @r"
+        suspects  one of 3c3c3c3c3c3c, 4d4d4d4d4d4d
+                  those between them were skipped
+        sure      a wrong turn has a probability of at most 0.0 %: the errors of its
+                  answers (0) together, if one commit alone made it dearer, by 0.0 % or more
+        ");
     }
 }

@@ -20,8 +20,8 @@ use zc_measure::session::{Hopeless, Interim, InterimResult};
 use zc_run::nearest::unknown_among;
 use zc_run::units::duration_text;
 use zc_run::{
-    Block, Dropped, Error, ErrorKind, Experiment, Factor, Header, HostState, Level, Result, Run,
-    Support,
+    Block, Cell, Dropped, Error, ErrorKind, Experiment, Factor, Header, HostState, Level, Result,
+    Run, Support,
 };
 
 /// From how many blocks on it is not looked after each one: a look takes time as the blocks do.
@@ -211,13 +211,16 @@ fn cell_in_b(spec: &Spec, args: &StreamArgs, path: &str) -> Result<String> {
     let b = HostState::b();
     let in_b = cells.iter().filter(|cell| !cell.control && cell.levels.state.as_ref() == Some(&b));
     let suffix = format!(" {b}");
-    let named: Vec<(&str, &str)> = in_b
-        .map(|cell| (cell.label.strip_suffix(&suffix).unwrap_or(&cell.label), cell.label.as_str()))
-        .collect();
-    match named.iter().find(|(name, _)| *name == path) {
+    // Where all cells are of one path, their labels do not name it.
+    let name = |cell: &Cell| match cell.label.strip_suffix(&suffix) {
+        Some(name) => name.to_owned(),
+        None => cell.transfer.send_path().map(|path| path.to_string()).unwrap_or_default(),
+    };
+    let named: Vec<(String, &str)> = in_b.map(|cell| (name(cell), cell.label.as_str())).collect();
+    match named.iter().find(|(name, _)| name == path) {
         Some((_, label)) => Ok((*label).to_owned()),
         None => {
-            let names: Vec<&str> = named.iter().map(|(name, _)| *name).collect();
+            let names: Vec<&str> = named.iter().map(|(name, _)| name.as_str()).collect();
             Err(unknown_among("cell", path, &names).kind(ErrorKind::UnknownCell))
         }
     }

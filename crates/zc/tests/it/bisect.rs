@@ -150,10 +150,14 @@ fn what_is_wrong_with_every_commit_ends_the_bisection() {
     let repository = Repository::new(&[], &[("true", "true"), ("true", "true")]);
     let path = repository.path();
     std::fs::write(path.join("notes"), "mine\n").unwrap();
-    std::fs::write(path.join("run.json"), crate::support::saved_run()).unwrap();
+    let run = crate::support::saved_run();
+    let other = run.replacen("\"experiment\":\"paths\"", "\"experiment\":\"server\"", 1);
+    assert_ne!(run, other);
+    std::fs::write(path.join("run.json"), run).unwrap();
+    std::fs::write(path.join("other.json"), other).unwrap();
     let asked = ["--path", "sendfile", "--worse", "5%"];
     let steps = ["--steps", "1"];
-    let cases: [(&[&[&str]], &str); 9] = [
+    let cases: [(&[&[&str]], &str); 10] = [
         (&[&asked, &STATES], "no-bisection"),
         (&[&["--report"]], "no-bisection"),
         (&[&["--path", "sendfile", "--worse", "5x"], &STATES, &steps], "invalid-percentage"),
@@ -161,7 +165,8 @@ fn what_is_wrong_with_every_commit_ends_the_bisection() {
         (&[&asked, &STATES, &steps, &["--", "zc-no-such-command"]], "command-not-found"),
         (&[&asked, &STATES, &steps, &["--log", "notes"]], "cannot-read-log"),
         (&[&asked, &steps, &["--good", "none.json"]], "cannot-read"),
-        (&[&asked, &steps, &["--good", "run.json"]], "run-of-unknown-command"),
+        (&[&asked, &steps, &["--good", "other.json"]], "experiment-without-plan"),
+        (&[&["--path", "spilce", "--worse", "5%", "--good", "run.json"], &steps], "unknown-cell"),
         (&[&asked, &steps], "argument-missing"),
     ];
     for (words, id) in cases {
@@ -210,8 +215,6 @@ fn a_saved_run_of_few_blocks_tells_nothing_and_says_so() {
     let repository = Repository::new(&[], &[("true", "true")]);
     let mut zc = zc_in(repository.path(), &["run", "--paths", "sendfile", "--link", "loopback"]);
     blocks_of(repository.path(), zc.args(["--out", "run.json"]), 1);
-    let unknown = ["--good", "run.json", "--path", "spilce", "--worse", "5%", "--steps", "1"];
-    assert_eq!(refused(&repository.zc(&unknown).finish().unwrap(), 128), "unknown-cell");
     let asked = ["--good", "run.json", "--path", "sendfile", "--worse", "40%", "--steps", "1"];
     let output = repository.zc(&[&asked[..], &["--budget", "2s"]].concat()).finish().unwrap();
     assert_eq!(output.status.code(), Some(125), "{}", stderr(&output));
