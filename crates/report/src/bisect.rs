@@ -124,7 +124,7 @@ fn of_left(left: &Left, seen: &[Entry]) -> Vec<(&'static str, String)> {
             let names = commits.iter().map(|commit| named(commit, "")).collect::<Vec<_>>();
             vec![
                 ("suspects", format!("one of {}", names.join(", "))),
-                ("", "those between them were skipped".to_owned()),
+                ("", "git skipped them, so they cannot be told apart".to_owned()),
                 ("sure", sure(seen)),
             ]
         }
@@ -201,7 +201,8 @@ mod tests {
         suspect   3c3c3c3c3c3c tcp: it
                   sendfile costs 1.31 times as much as in state A (98.8 %: 1.25 to 1.38)
         sure      a wrong turn has a probability of at most 2.5 %: the errors of its
-                  answers (2) together, if one commit alone made it dearer, by 5.0 % or more
+                  answers (2) together, if one commit alone made it dearer, by 5.0 % or
+                  more
         ");
         insta::assert_snapshot!(report(&seen[1..], &left("4d"), 80), @r"
         bad       3c3c3c3c3c3c tcp: commit 3c\u{1b}
@@ -210,14 +211,16 @@ mod tests {
         suspect   4d4d4d4d4d4d tcp: it
                   given as bad, and not measured
         sure      a wrong turn has a probability of at most 1.2 %: the errors of its
-                  answers (1) together, if one commit alone made it dearer, by 5.0 % or more
+                  answers (1) together, if one commit alone made it dearer, by 5.0 % or
+                  more
         ");
         let one_of = Left::OneOf(vec!["3c".repeat(20), "4d".repeat(20)]);
         insta::assert_snapshot!(report(&[], &one_of, 80), @r"
         suspects  one of 3c3c3c3c3c3c, 4d4d4d4d4d4d
-                  those between them were skipped
+                  git skipped them, so they cannot be told apart
         sure      a wrong turn has a probability of at most 0.0 %: the errors of its
-                  answers (0) together, if one commit alone made it dearer, by 0.0 % or more
+                  answers (0) together, if one commit alone made it dearer, by 0.0 % or
+                  more
         ");
     }
 }

@@ -66,5 +66,7 @@ pub enum Against {
 /// The errors that all answers of these entries may have together: the probability that any of them
 /// was wrong is at most that.
 pub fn error_spent(entries: &[Entry]) -> f64 {
-    entries.iter().filter(|entry| entry.answer != Told::Skip).map(|entry| entry.error).sum()
+    let told = entries.iter().filter(|entry| entry.answer != Told::Skip);
+    // The sum of none is -0.
+    told.fold(0.0, |sum, entry| sum + entry.error)
 }
