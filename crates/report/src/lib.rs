@@ -3,10 +3,11 @@
 //! [`escape`] in texts and CSV; in JSON, control characters are escaped as JSON does.
 //!
 //! Modules are the forms (`terminal`, `csv`, `json`, `markdown`, `html`, `openmetrics`), the
-//! documents (`run`, `compare`, `soak`, `fleet`, `trend`, `profile`, `advise`, `tune` and those of a single
-//! file), and the registry of the figures of a run (`figures`).
+//! documents (`run`, `compare`, `commit_message`, `soak`, `fleet`, `trend`, `profile`, `advise`,
+//! `tune` and those of a single file), and the registry of the figures of a run (`figures`).
 
 pub mod advise;
+pub mod commit_message;
 pub mod compare;
 mod csv;
 mod digits;

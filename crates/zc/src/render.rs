@@ -7,7 +7,7 @@ use super::format::{Format, FormatArgs, WidthArgs};
 use super::tell;
 use zc_analysis::{Estimates, estimate};
 use zc_measure::session::is_stdout;
-use zc_report::{Layout, TEXT_COLUMNS};
+use zc_report::{Layout, TEXT_COLUMNS, commit_message};
 use zc_run::{Error, Result, Run};
 
 /// A run as text in the wanted format. A table is the short one unless it is to be verbose.
@@ -69,6 +69,10 @@ pub(super) fn documents(runs: &[Run], format: Format, width: WidthArgs) -> Strin
         Format::Markdown => zc_report::multi::markdown(&both, markdown_columns(width)),
         Format::Html => zc_report::html(&both),
         Format::OpenMetrics => zc_report::openmetrics(&both),
+        Format::CommitMessage => {
+            let messages = both.iter().map(|(run, estimates)| commit_message::run(run, estimates));
+            messages.collect::<Vec<_>>().join("\n")
+        }
     }
 }
 

@@ -18,7 +18,11 @@ pub(super) struct ShowArgs {
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(super) file: PathBuf,
     /// Print the folded stacks of a run of `zc profile`, as flame graph tools read them
-    #[arg(long, help_heading = "Output", conflicts_with_all = ["json", "csv", "markdown"])]
+    #[arg(
+        long,
+        help_heading = "Output",
+        conflicts_with_all = ["json", "csv", "markdown", "commit_message"],
+    )]
     pub(super) folded: bool,
     /// Add a table of costs with so many ns for each fragment of a packet, which a network card
     /// maps for DMA (runs over the link null)
@@ -27,7 +31,7 @@ pub(super) struct ShowArgs {
         value_name = "NS",
         allow_hyphen_values = true,
         help_heading = "Output",
-        conflicts_with_all = ["json", "csv", "markdown", "folded"],
+        conflicts_with_all = ["json", "csv", "markdown", "commit_message", "folded"],
     )]
     pub(super) dma_ns_per_fragment: Option<String>,
     #[command(flatten)]
