@@ -11,6 +11,7 @@ use crate::model::cell::{CellEstimate, Perturbation, RATE_HELD};
 use crate::model::figure::{Figure, RatioFigure, Sides};
 use crate::others;
 use crate::ratios::{Pair, pairs, ratio};
+use crate::sockets;
 use crate::states::two_states;
 use crate::traffic;
 use crate::window::{elapsed_ns, throughput};
@@ -31,6 +32,7 @@ pub(super) fn cell(kept: &KeptBlocks, place: usize) -> CellEstimate {
     let harness = costs(&|cost| cost.harness_ns_per_kib(Side::Both));
     let both = costs(&|cost| cost.ns_per_kib(Side::Both));
     let copied_share = copied_share(kept, &cell.label);
+    let traffic = traffic::traffic(kept, cell);
     CellEstimate {
         label: cell.label.clone(),
         transfer: cell.transfer,
@@ -60,7 +62,9 @@ pub(super) fn cell(kept: &KeptBlocks, place: usize) -> CellEstimate {
         perturbation: perturbation(kept, cell),
         copied_share,
         failed_zero_copy: is_failed_zero_copy(copied_share),
-        traffic: traffic::traffic(kept, cell),
+        cost_per: traffic::cost_per(kept, &cost, &traffic),
+        sockets: sockets::state(kept, cell),
+        traffic,
         others: others::others(kept, place, &gross),
         // By all cells together: `estimate` sets it.
         idle_host_ns_per_kib: None,

@@ -50,6 +50,7 @@ pub mod rules;
 mod sides;
 mod sizes;
 pub mod soak;
+mod sockets;
 pub mod starved;
 mod states;
 mod steal;
@@ -68,7 +69,8 @@ pub use cost_series::{CostSeries, cost_series};
 pub use estimate::{estimate, is_decided};
 pub use model::account_kind::{AccountKind, WhyWallTime};
 pub use model::cell::{
-    CellEstimate, LimitedBy, OtherMethod, Others, Perturbation, Traffic, TwoStates,
+    CellEstimate, CostPer, LimitedBy, OtherMethod, Others, Perturbation, SocketState, Traffic,
+    TwoStates,
 };
 pub use model::components::{Components, Prediction};
 pub use model::estimates::{

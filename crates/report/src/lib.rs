@@ -33,6 +33,7 @@ mod text;
 pub mod trend;
 pub mod tune;
 
+pub use figures::entry::Per;
 pub use figures::table_of_figures;
 pub use html::{advise as advice_page, html};
 pub use profile::folded;
@@ -42,6 +43,7 @@ pub use run::json::{json, json_schema};
 pub use run::markdown::markdown;
 pub use run::multi;
 pub use run::openmetrics::openmetrics;
+pub use run::per::per;
 pub use run::terminal::table;
 pub use terminal::layout::{Layout, TEXT_COLUMNS};
 pub use zc_run::escape;

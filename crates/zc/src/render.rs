@@ -7,7 +7,7 @@ use super::format::{Format, FormatArgs, WidthArgs};
 use super::tell;
 use zc_analysis::{Estimates, estimate};
 use zc_measure::session::is_stdout;
-use zc_report::{Layout, TEXT_COLUMNS, commit_message};
+use zc_report::{Layout, Per, TEXT_COLUMNS, commit_message};
 use zc_run::{Error, Result, Run};
 
 /// A run as text in the wanted format. A table is the short one unless it is to be verbose.
@@ -52,6 +52,21 @@ pub(super) fn dma(
             format!("the run in \"{}\" has no count of fragments", tell::path(file)),
         )
         .help("they are counted over the link null: as root, zc run --link null")
+    })
+}
+
+/// The table of costs by what was counted.
+///
+/// # Errors
+/// [`ErrorKind::Input`](zc_run::ErrorKind): nothing of it was counted in the run, from `file`.
+pub(super) fn per(run: &Run, by: &[Per], file: &Path, args: FormatArgs) -> Result<String> {
+    let layout = layout(args.verbose, args.width);
+    zc_report::per(run, &estimate(run), by, layout).ok_or_else(|| {
+        Error::input(
+            "run-without-counts",
+            format!("the run in \"{}\" has no cost by any of these counts", tell::path(file)),
+        )
+        .help("packets are counted over veth, null and --remote, calls and acknowledgements of TCP")
     })
 }
 

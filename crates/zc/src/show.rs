@@ -7,8 +7,11 @@ use clap::{Args, ValueHint};
 
 use super::apart::{self, Document};
 use super::format::{Format, FormatArgs};
+use super::known::one_of;
 use super::read::Saved;
 use super::{render, tell};
+use zc_report::Per;
+use zc_run::nearest::unknown_among;
 use zc_run::{Error, Result, Run};
 
 /// Arguments of `zc show`.
@@ -34,8 +37,30 @@ pub(super) struct ShowArgs {
         conflicts_with_all = ["json", "csv", "markdown", "commit_message", "folded"],
     )]
     pub(super) dma_ns_per_fragment: Option<String>,
+    /// Add a table of what a packet, a system call and an acknowledgement cost, as far as they were
+    /// counted: packet,call,ack
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        value_parser = one_of(COUNTED.iter().map(|(name, _)| *name), counted),
+        hide_possible_values = true,
+        help_heading = "Output",
+        conflicts_with_all = ["json", "csv", "markdown", "commit_message", "folded"],
+    )]
+    pub(super) per: Vec<Per>,
     #[command(flatten)]
     pub(super) format: FormatArgs,
+}
+
+/// What `--per` takes.
+const COUNTED: [(&str, Per); 3] = [("packet", Per::Packet), ("call", Per::Call), ("ack", Per::Ack)];
+
+fn counted(name: &str) -> Result<Per> {
+    let found = COUNTED.iter().find(|(known, _)| *known == name);
+    found
+        .map(|(_, per)| *per)
+        .ok_or_else(|| unknown_among("count", name, &COUNTED.map(|(known, _)| known)))
 }
 
 /// The most that a fragment may cost, ns: it would be more than all else.
@@ -87,6 +112,10 @@ fn text(run: Run, args: &ShowArgs) -> Result<String> {
     if let Some(ns) = &args.dma_ns_per_fragment {
         text.push('\n');
         text.push_str(&render::dma(&run, ns_per_fragment(ns)?, &args.file, args.format.width)?);
+    }
+    if !args.per.is_empty() {
+        text.push('\n');
+        text.push_str(&render::per(&run, &args.per, &args.file, args.format)?);
     }
     // The program ends here: freeing a million allocations would take longer than printing.
     std::mem::forget(run);

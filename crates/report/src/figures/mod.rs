@@ -5,11 +5,13 @@
 
 mod cell;
 mod condition;
+mod counted;
 mod documentation;
 pub(crate) mod entry;
 mod published;
 pub(crate) mod registry;
 mod request;
+mod sockets;
 pub(crate) mod table;
 #[cfg(test)]
 mod tests;

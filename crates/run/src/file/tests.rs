@@ -161,6 +161,7 @@ fn slot() -> impl Strategy<Value = Slot> {
                     sockets: (whole_bytes % 5 != 0).then(|| SocketFacts {
                         congestion: "reno".to_owned(),
                         pacing_bytes_per_s: (whole_bytes % 2 == 0).then_some(whole_bytes),
+                        snd_ssthresh_packets: (whole_bytes % 2 == 0).then_some(10),
                         sndbuf_bytes: 87_040,
                         rcvbuf_bytes: (whole_bytes % 3 == 0).then_some(131_072),
                         rcv_ssthresh_bytes: (whole_bytes % 3 == 0).then_some(65_535),
