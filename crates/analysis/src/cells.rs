@@ -5,6 +5,7 @@ use zc_stats::{huber_location, median};
 
 use crate::account_kind::AccountKind;
 use crate::costs::{Side, TrialCost};
+use crate::events;
 use crate::figures::{cost_figure, figure, finite, gbit_per_core, per, ratio_figure};
 use crate::kept::KeptBlocks;
 use crate::model::cell::{CellEstimate, Perturbation, RATE_HELD};
@@ -64,6 +65,7 @@ pub(super) fn cell(kept: &KeptBlocks, place: usize) -> CellEstimate {
         failed_zero_copy: is_failed_zero_copy(copied_share),
         cost_per: traffic::cost_per(kept, &cost, &traffic),
         sockets: sockets::state(kept, cell),
+        events: events::events(kept, cell),
         traffic,
         others: others::others(kept, place, &gross),
         // By all cells together: `estimate` sets it.

@@ -21,6 +21,7 @@ mod cost_series;
 pub mod costs;
 mod division;
 mod estimate;
+mod events;
 mod figures;
 pub mod fleet;
 mod harness;
@@ -69,8 +70,8 @@ pub use cost_series::{CostSeries, cost_series};
 pub use estimate::{estimate, is_decided};
 pub use model::account_kind::{AccountKind, WhyWallTime};
 pub use model::cell::{
-    CellEstimate, CostPer, LimitedBy, OtherMethod, Others, Perturbation, SocketState, Traffic,
-    TwoStates,
+    CellEstimate, CostPer, CountedEvents, LimitedBy, OtherMethod, Others, Perturbation,
+    SocketState, Traffic, TwoStates,
 };
 pub use model::components::{Components, Prediction};
 pub use model::estimates::{

@@ -99,6 +99,8 @@ pub struct CellEstimate {
     pub cost_per: CostPer,
     /// State of the sockets as these windows closed.
     pub sockets: SocketState,
+    /// Hardware events in these windows.
+    pub events: CountedEvents,
     /// Costs of the same traffic by getrusage and /proc/stat.
     pub others: Others,
 }
@@ -219,6 +221,22 @@ pub struct SocketState {
     pub rcv_ssthresh_bytes: Option<u64>,
     /// tcpi_pacing_rate: a limit where something paces; `None` without one.
     pub pacing_bytes_per_s: Option<u64>,
+}
+
+/// Hardware events per byte of payload on the CPUs of the flows, beyond those of the soakers, which
+/// idle windows show: medians over blocks, with zc's own harness in them, and with what other
+/// programs did. `None` without `--counters`, and where a flow may run on other CPUs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
+pub struct CountedEvents {
+    /// Cycles.
+    pub cycles_per_byte: Option<Figure>,
+    /// Instructions.
+    pub instructions_per_byte: Option<Figure>,
+    /// Misses of the last level of the cache.
+    pub llc_misses_per_byte: Option<Figure>,
+    /// Share of the time in which they were counted; below 1 where other users of the counters had
+    /// their turn, and counts are scaled up for that.
+    pub counted_share: Option<f64>,
 }
 
 /// Shares of the connection's busy time, by TCP_INFO (tcpi_rwnd_limited, tcpi_sndbuf_limited over

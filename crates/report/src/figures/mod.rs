@@ -8,6 +8,7 @@ mod condition;
 mod counted;
 mod documentation;
 pub(crate) mod entry;
+mod events;
 mod published;
 pub(crate) mod registry;
 mod request;

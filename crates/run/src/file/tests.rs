@@ -4,9 +4,9 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::{
-    CpuTicks, FragmentCounts, IdleWindow, LinkCounters, Reading, RecvCounts, RemoteWindow,
-    SendCounts, Slot, SoakReading, SocketFacts, SoftirqCounts, StatReading, TaskReading,
-    TcpReading, Trial, TrialKind, Usage,
+    CpuCounts, CpuTicks, FragmentCounts, IdleWindow, LinkCounters, Reading, RecvCounts,
+    RemoteWindow, SendCounts, Slot, SoakReading, SocketFacts, SoftirqCounts, StatReading,
+    TaskReading, TcpReading, Trial, TrialKind, Usage,
 };
 
 fn block(slots: Vec<Slot>) -> Block {
@@ -127,6 +127,10 @@ prop_compose! {
             ksoftirqd_ns: has[6].then_some(n[5]),
             idle_ns: has[6].then_some(n[5]),
             burned_ns: has[5].then_some(n[6]),
+            counted: match has[7] {
+                true => vec![CpuCounts { cpu: 1, cycles: n[6], ..CpuCounts::default() }],
+                false => Vec::new(),
+            },
             cgroups_ns: has[7].then_some(n[7]),
         }
     }
