@@ -12,6 +12,7 @@ use crate::model::cell::{CellEstimate, Perturbation, RATE_HELD};
 use crate::model::figure::{Figure, RatioFigure, Sides};
 use crate::others;
 use crate::ratios::{Pair, pairs, ratio};
+use crate::requests;
 use crate::sockets;
 use crate::states::two_states;
 use crate::traffic;
@@ -147,6 +148,9 @@ pub(super) fn perturbation(kept: &KeptBlocks, cell: &Cell) -> Perturbation {
 ///
 /// If others use a share `s` of a CPU, `1 - s` is left: traffic that reaches that much of its rate
 /// is held back by them. Where less was possible than it reached, it reached all of it.
+///
+/// A window over a whole mix of requests ends with its last response, so that its length does not
+/// tell whether the rate was kept: the server's top speed does.
 fn reached(
     kept: &KeptBlocks,
     cell: &Cell,
@@ -154,6 +158,10 @@ fn reached(
 ) -> Option<f64> {
     let plan = &kept.header.plan;
     let fixed = plan.fixed.at(&cell.levels);
+    if plan.traffic.server().is_some_and(|server| server.mix.is_some()) {
+        let top_speed = *requests::top_speeds(kept.header).get(cell.label.as_str())?;
+        return per(top_speed, fixed.rate_bytes_per_s).map(|share| share.min(1.0));
+    }
     let place = kept.index.place(&cell.label)?;
     let (mut shares, mut lengths, mut sum_possible) = (Vec::new(), Vec::new(), 0.0);
     for (block, trial) in kept.trials(&cell.label, TrialKind::Soaked) {
@@ -171,13 +179,8 @@ fn reached(
     let (share, possible) = (huber_location(&shares, burst)?, sum_possible / shares.len() as f64);
     let share =
         if possible < 1.0 { per(share, possible).map_or(1.0, |by| by.min(1.0)) } else { share };
-    let is_of_mix = plan.traffic.server().is_some_and(|server| server.mix.is_some());
-    finite(if is_of_mix && share >= MIX_HELD { 1.0 } else { share })
+    finite(share)
 }
-
-/// A window over a whole mix of requests ends with its last response, so that it is longer than its
-/// schedule by the time that this takes. A server that cannot keep to the rate takes longer still.
-const MIX_HELD: f64 = 0.75;
 
 /// The share of its rate that the traffic of a soaked window, by the indices of its block and its
 /// cell, had CPU time for. `None` where soakers hardly ran and do not show what others used.

@@ -239,36 +239,44 @@ fn a_run_that_is_too_short_withholds_and_one_without_blocks_has_no_answer() {
 }
 
 #[test]
-fn a_line_with_which_the_server_is_too_slow_is_not_compared() {
-    let mut tuning = World::quiet(16).tune(&[truth(0.7)]);
+fn a_line_with_which_the_server_is_too_slow_is_worse_if_dearer_and_else_not_compared() {
+    let mut tuning = World::quiet(16).tune(&[truth(0.7), truth(2.0)]);
     let phases = [&mut tuning.screening, tuning.confirming.as_mut().unwrap()];
     for (_, estimates) in phases {
-        estimates.cells[1].perturbation.saturated = true;
+        for cell in &mut estimates.cells[1..] {
+            cell.perturbation.saturated = true;
+        }
     }
     let answer = tuning.answer();
+    let [faster, slower, ..] = &answer.lines[..] else { panic!("{answer:?}") };
     assert!(
-        matches!(&answer.lines[0].verdict, LineVerdict::NotShown { why: Some(why) }
+        matches!(&faster.verdict, LineVerdict::NotShown { why: Some(why) }
             if why.contains("did not reach the rate")),
         "{answer:?}"
     );
+    assert!(matches!(slower.verdict, LineVerdict::Worse { adds } if adds > 0.8), "{answer:?}");
     assert!(promising(phase(&tuning.screening), &tuning.lines).is_empty());
 }
 
 #[test]
-fn windows_over_a_whole_mix_hold_their_rate_from_three_quarters_of_it() {
+fn whether_a_mix_is_served_at_its_rate_is_told_by_the_top_speed() {
     let (mut run, _) = World::quiet(18).measure(1, &[]);
+    let label = run.header.plan.cells[0].label.clone();
     let nominal = run.header.plan.fixed.rate_bytes_per_s;
-    for (share, held, reached) in [(0.8, true, 1.0), (0.7, false, 0.7)] {
-        run.header.plan.fixed.rate_bytes_per_s = nominal / share;
-        let perturbation = estimate(&run).cells[0].perturbation;
-        assert_eq!(perturbation.saturated, !held, "{perturbation:?}");
-        let found = perturbation.soaked_by_nominal.unwrap();
-        assert!((found - reached).abs() < 0.01, "{found}");
-        // Of responses that are all alike a window is as long as its schedule.
-        let mut alike = run.clone();
-        alike.header.plan.traffic.server_mut().unwrap().mix = None;
-        assert!(estimate(&alike).cells[0].perturbation.saturated);
+    let perturbation = |run: &zc_run::Run| estimate(run).cells[0].perturbation;
+    for (share, reached) in [(2.0, 1.0), (0.7, 0.63)] {
+        let bytes_per_s = nominal * share;
+        run.header.probes = vec![zc_run::Probe::TopSpeed { cell: label.clone(), bytes_per_s }];
+        // Windows are longer than their schedules.
+        run.header.plan.fixed.rate_bytes_per_s = nominal / 0.9;
+        let found = perturbation(&run);
+        assert_eq!(found.saturated, share < 1.0, "{found:?}");
+        let found = found.soaked_by_nominal.unwrap();
+        assert!((found - reached).abs() < 1e-6, "{found}");
     }
+    // Of responses that are all alike a window is as long as its schedule.
+    run.header.plan.traffic.server_mut().unwrap().mix = None;
+    assert!(perturbation(&run).saturated);
 }
 
 #[test]

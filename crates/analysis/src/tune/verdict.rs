@@ -62,7 +62,10 @@ pub(super) fn verdict(phases: &Phases<'_>, index: usize, line: &Line) -> LineVer
     }
     let not_shown = |why: &str| LineVerdict::NotShown { why: Some(why.to_owned()) };
     if state.cell.perturbation.saturated {
-        return not_shown("the server did not reach the rate with it");
+        return match dearer(&state) {
+            Some(adds) => LineVerdict::Worse { adds },
+            None => not_shown("the server did not reach the rate with it"),
+        };
     }
     let Some(comparison) = phase.comparison(&state) else {
         return match phase.estimates.verdict.stands() {
@@ -97,6 +100,13 @@ pub(super) fn verdict(phases: &Phases<'_>, index: usize, line: &Line) -> LineVer
             }
         }
     }
+}
+
+/// The share by which a state is dearer than the present one, by its own interval: one that does not
+/// reach the rate is in no comparison of the run.
+fn dearer(state: &State<'_>) -> Option<f64> {
+    let ratio = state.cell.ratio.both?;
+    ratio.interval.is_some_and(|interval| interval.low > 1.0).then(|| ratio.value - 1.0)
 }
 
 /// The share by which p99 falls. The screening may have chosen the line for that, so that the

@@ -148,6 +148,9 @@ pub(crate) fn prepare(
     // Also where the rate is given: a state that answers nothing is found here.
     let mut rates = match compared.several {
         true => rate::by_length(&of_states, &speeds)?,
+        false if options.mix.is_some() => {
+            BTreeMap::from([(body_bytes, rate::of_mix(&reference, &speeds)?)])
+        }
         false => BTreeMap::from([(body_bytes, rate::choose(&speeds)?)]),
     };
     let earlier = rate::shared(&of_states, &speeds);

@@ -34,6 +34,16 @@ const STEPS: [f64; 3] = [5.0, 2.0, 1.0];
 /// two runs by the server.
 const HIGHEST: f64 = 5_000.0;
 
+/// The rate for a mix: one that the present state can well sustain. A state that cannot is told, and
+/// does not lower it for all: at a low rate costs are less certain.
+///
+/// # Errors
+/// Same as [`choose`].
+pub(super) fn of_mix(present: &str, top_speeds: &BTreeMap<String, f64>) -> Result<f64> {
+    let own = top_speeds.get_key_value(present).map(|(state, speed)| (state.clone(), *speed));
+    choose(&own.into_iter().collect())
+}
+
 /// The top speed of every state in requests per second, by the cell's label.
 pub(super) fn top_speeds(
     rig: &mut ServerRig,
@@ -195,6 +205,13 @@ mod tests {
             let chosen = chosen(speeds).unwrap();
             assert!((chosen - rate).abs() < 1e-9, "{speeds:?}: {chosen}");
         }
+    }
+
+    #[test]
+    fn the_rate_of_a_mix_is_that_of_the_present_state() {
+        let speeds = BTreeMap::from([("present".to_owned(), 9_000.0), ("slow".to_owned(), 10.0)]);
+        assert!((of_mix("present", &speeds).unwrap() - 2_000.0).abs() < 1e-9);
+        assert_eq!(of_mix("gone", &speeds).unwrap_err().id, "server-silent");
     }
 
     #[test]
