@@ -5,6 +5,7 @@ use zc_stats::{huber_location, median};
 
 use crate::account_kind::AccountKind;
 use crate::costs::{Side, TrialCost};
+use crate::events;
 use crate::figures::{cost_figure, figure, finite, gbit_per_core, per, ratio_figure};
 use crate::kept::KeptBlocks;
 use crate::model::cell::{CellEstimate, Perturbation, RATE_HELD};
@@ -12,6 +13,7 @@ use crate::model::figure::{Figure, RatioFigure, Sides};
 use crate::others;
 use crate::ratios::{Pair, pairs, ratio};
 use crate::requests;
+use crate::sockets;
 use crate::states::two_states;
 use crate::traffic;
 use crate::window::{elapsed_ns, throughput};
@@ -32,6 +34,7 @@ pub(super) fn cell(kept: &KeptBlocks, place: usize) -> CellEstimate {
     let harness = costs(&|cost| cost.harness_ns_per_kib(Side::Both));
     let both = costs(&|cost| cost.ns_per_kib(Side::Both));
     let copied_share = copied_share(kept, &cell.label);
+    let traffic = traffic::traffic(kept, cell);
     CellEstimate {
         label: cell.label.clone(),
         transfer: cell.transfer,
@@ -61,7 +64,10 @@ pub(super) fn cell(kept: &KeptBlocks, place: usize) -> CellEstimate {
         perturbation: perturbation(kept, cell),
         copied_share,
         failed_zero_copy: is_failed_zero_copy(copied_share),
-        traffic: traffic::traffic(kept, cell),
+        cost_per: traffic::cost_per(kept, &cost, &traffic),
+        sockets: sockets::state(kept, cell),
+        events: events::events(kept, cell),
+        traffic,
         others: others::others(kept, place, &gross),
         // By all cells together: `estimate` sets it.
         idle_host_ns_per_kib: None,

@@ -165,10 +165,7 @@ fn judge(
     effects: &[Option<&Effect>],
     margin: f64,
 ) -> Judgement {
-    let label = |(at, row): &(usize, usize)| {
-        let (compared, cell) = (&compared[*at], &compared[*at].cells[*row]);
-        format!("{}: {}", compared.new.name, cell.new_label.as_ref().unwrap_or(&cell.label))
-    };
+    let label = |(at, row): &(usize, usize)| compared[*at].name_of(&compared[*at].cells[*row]);
     let (mut worse, mut undecided, mut open) = (Vec::new(), Vec::new(), false);
     for (place, test) in rows.iter().zip(verdicts::against_margin(effects, margin)) {
         match test {

@@ -1,14 +1,16 @@
 //! A comparison of two runs as text: what else differs, a row per cell, and the method. For the
-//! terminal, in Markdown of few columns for mailing lists and pull requests, as JSON, and as a
-//! page.
+//! terminal, in Markdown of few columns for mailing lists and pull requests, as JSON, as a page, and
+//! as the results of tests.
 
 pub(crate) mod aspects;
 pub mod calibration;
 mod page;
-mod rows;
-mod sentences;
+pub(crate) mod rows;
+pub(crate) mod sentences;
+mod tap;
 
 pub use page::html;
+pub use tap::tap;
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -127,4 +129,6 @@ pub fn json_schema() -> String {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
+#[cfg(test)]
+mod tests_tap;
