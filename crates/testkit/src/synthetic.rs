@@ -405,6 +405,7 @@ impl Synthetic {
                 ip: IpVersion::V4,
                 switched_off: Default::default(),
                 gso_max_bytes: None,
+                layer: None,
                 initial_window_packets: None,
                 far_end: None,
                 passed_over: Vec::new(),

@@ -8,7 +8,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 
 use super::counters::read_counters;
-use super::link_trait::Link;
+use super::layer::{self, End, Meter};
+use super::link_trait::{LayerBytes, Link};
 use super::refusal::{Policies, Stage, explain};
 use super::settings::Settings;
 use super::sides::Sides;
@@ -89,6 +90,7 @@ pub(super) struct Veth {
     receiver_devices: Devices,
     index: u32,
     addresses: Addresses,
+    layer: Meter,
 }
 
 /// The link that is to be made, for all steps.
@@ -236,10 +238,29 @@ impl Wanted {
             }
         }
         let addresses = addresses(self.options.ip);
+        let both = [
+            End {
+                namespace: &sender,
+                devices: &devices,
+                device: SENDER,
+                address: addresses.sender,
+            },
+            End {
+                namespace: &receiver,
+                devices: &receiver_devices,
+                device: RECEIVER,
+                address: addresses.receiver,
+            },
+        ];
+        let (layer, layer_facts) = layer::build(&self.options, both)?;
         let stage = if self.options.ip == IpVersion::V6 { Stage::Ipv6 } else { Stage::Veth };
+        let [near, far] = match layer::devices(self.options.layer) {
+            Some(upper) => upper,
+            None => [self.card.device(), RECEIVER],
+        };
         let ends = [
-            (&devices, self.card.device(), addresses.sender),
-            (&receiver_devices, RECEIVER, addresses.receiver),
+            (&devices, near, addresses.sender),
+            (&receiver_devices, far, addresses.receiver),
         ];
         for (devices, device, _) in ends {
             devices
@@ -313,12 +334,23 @@ impl Wanted {
             ip: self.options.ip,
             switched_off: self.options.switched_off.clone(),
             gso_max_bytes: self.options.gso_max_bytes,
+            layer: layer_facts,
             initial_window_packets: self.initial_window,
             far_end: None,
             passed_over: Vec::new(),
         };
         let warnings = (!left.is_empty()).then(|| settings_left(&left)).into_iter().collect();
-        Ok(Veth { facts, warnings, sender, receiver, devices, receiver_devices, index, addresses })
+        Ok(Veth {
+            facts,
+            warnings,
+            sender,
+            receiver,
+            devices,
+            receiver_devices,
+            index,
+            addresses,
+            layer,
+        })
     }
 
     /// Switches merging by the receiver's device, in whose namespace the calling thread is. Returns
@@ -532,10 +564,17 @@ impl Link for Veth {
         let Some(packets) = self.facts.initial_window_packets else { return };
         let packets = if wide { packets } else { KERNEL_S_WINDOW_PACKETS };
         let Addresses { sender, prefix_bits, .. } = self.addresses;
-        let card = self.devices.find(&self.facts.device);
+        let upper = layer::devices(self.facts.layer()).map(|[near, _]| near);
+        let card = self.devices.find(upper.unwrap_or(&self.facts.device));
         let _ = card.and_then(|card| {
             self.devices.set_initial_window(card.index, sender, prefix_bits, packets)
         });
+    }
+
+    fn layer_bytes(&self) -> Result<Option<LayerBytes>> {
+        let read = self.layer.read([&self.devices, &self.receiver_devices]);
+        let what = format_args!("read the counters of {}", self.facts.layer());
+        read.map_err(|error| Error::os(what, error))
     }
 
     fn namespaces(&self) -> Option<[BorrowedFd<'_>; 2]> {

@@ -9,6 +9,7 @@ use super::burning::SoftirqBurner;
 use super::bursts::Bursts;
 use super::cell_config::CellConfig;
 use super::clients;
+use super::crossing::Crossing;
 use super::datagrams;
 use super::flow::Flow;
 use super::flows::{Ended, finish_flows, open_flows, why_ended};
@@ -92,6 +93,8 @@ pub struct Rig {
     pub(super) remote: Option<Box<dyn RemoteSide>>,
     sampler: Option<Sampler>,
     limit: Limit,
+    /// What the flows that are open are to cross.
+    crossing: Option<Crossing>,
     /// Present where flows have real-time threads.
     realtime: Option<Realtime>,
     /// Duration of the last trial until its window had closed.
@@ -126,6 +129,7 @@ impl Rig {
             remote,
             sampler,
             limit: Limit::default(),
+            crossing: None,
             realtime,
             until_closed: Duration::ZERO,
         })
@@ -396,6 +400,7 @@ impl Rig {
         if let Some(found) = socket_facts(&flows) {
             config.check_sockets(&found)?;
         }
+        self.crossing = Crossing::begin(&flows)?;
         Ok(flows)
     }
 
@@ -407,7 +412,13 @@ impl Rig {
         began_ns: u64,
         drain_at_most: Option<Duration>,
     ) -> std::result::Result<Ended, TrialError> {
-        finish_flows(self.remote.as_deref_mut(), flows, began_ns, drain_at_most)
+        let crossing = self.crossing.take();
+        let ended = finish_flows(self.remote.as_deref_mut(), flows, began_ns, drain_at_most)?;
+        // What has not drained has not crossed it either.
+        if let Some(crossing) = crossing.filter(|_| !ended.cut) {
+            crossing.check(ended.sent.bytes.saturating_sub(ended.lost_bytes.unwrap_or(0)))?;
+        }
+        Ok(ended)
     }
 
     fn attempt(&mut self, cell: &Cell, kind: TrialKind) -> std::result::Result<Trial, TrialError> {
