@@ -87,8 +87,8 @@ pub use reading::{
     TcpReading, Usage,
 };
 pub use remote::{
-    PeerKind, ROUND_TRIPS_IN_A_WINDOW, ROUND_TRIPS_TO_WARM_UP, RemoteFacts, RemoteMachine,
-    RemoteReport, RemoteWindow,
+    PeerKind, ROUND_TRIPS_IN_A_WINDOW, ROUND_TRIPS_TO_WARM_UP, ReceiverSocket, RemoteFacts,
+    RemoteMachine, RemoteReport, RemoteWindow,
 };
 pub use responses::{ReplayPlan, ResponsesPlan};
 pub use run::{

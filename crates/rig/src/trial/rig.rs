@@ -564,11 +564,16 @@ impl Rig {
         if let Some(cell) = window.sampled {
             self.take_samples(Some(cell), &opened, &closed, Some(&threads));
         }
-        let sockets = socket_facts(&flows);
+        let mut sockets = socket_facts(&flows);
         if let Some(found) = &sockets {
             window.config.check_sockets(found)?;
         }
-        let remote = self.remote_window()?.map(Box::new);
+        let mut remote = self.remote_window()?.map(Box::new);
+        let receiver = remote.as_mut().and_then(|window| window.receiver.take());
+        if let (Some(sockets), Some(receiver)) = (&mut sockets, receiver) {
+            sockets.rcvbuf_bytes = Some(receiver.rcvbuf_bytes);
+            sockets.rcv_ssthresh_bytes = Some(receiver.rcv_ssthresh_bytes);
+        }
         Ok((flows, Watched { opened, closed, sockets, remote }))
     }
 

@@ -76,9 +76,16 @@ impl Definition for LayerFactor {
     }
 
     fn option(&self) -> Option<FactorOption> {
-        let help = "What is above the devices of the link veth [default: plain]";
+        let help = "What is above the devices of the link veth, separated by commas: bridge, macvlan, \
+            vxlan, wireguard, esp, mptcp [default: plain, or the plan's]";
         let option = FactorOption::carried(NAME, "NAME", "gso-max", help);
-        Some(option.with_names(Layer::NAMES))
+        Some(option.with_names(Layer::NAMES).several())
+    }
+
+    fn typed(&self, text: &str) -> Result<Vec<(&'static str, Value)>> {
+        let named = text.split(',').map(|name| self.parse(name.trim()));
+        let named = named.map(|value| value.map_err(|error| error.prefixed("--layer: ")));
+        named.map(|value| value.map(|value| (NAME, value))).collect()
     }
 
     fn heading(&self) -> Option<&'static str> {
