@@ -49,7 +49,6 @@ const _: () = assert!(mem::offset_of!(RawInfo, write_seq) == 16);
 ///
 /// [Documentation/networking/mptcp.rst]: https://docs.kernel.org/networking/mptcp.html
 /// [listen(2)]: https://man7.org/linux/man-pages/man2/listen.2.html
-#[doc(alias = "listen")]
 #[doc(alias = "IPPROTO_MPTCP")]
 pub fn listen(at: SocketAddr) -> io::Result<TcpListener> {
     let (kind, flags) = (SocketType::STREAM, SocketFlags::CLOEXEC);

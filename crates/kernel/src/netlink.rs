@@ -273,7 +273,8 @@ impl Devices {
         data: &[DefaultNla],
     ) -> io::Result<()> {
         let info = [text(libc::IFLA_INFO_KIND, kind), nested(libc::IFLA_INFO_DATA, data)];
-        let mut attributes = vec![text(libc::IFLA_IFNAME, name), nested(libc::IFLA_LINKINFO, &info)];
+        let mut attributes =
+            vec![text(libc::IFLA_IFNAME, name), nested(libc::IFLA_LINKINFO, &info)];
         attributes.extend(lower.map(|lower| word(libc::IFLA_LINK, lower)));
         let request = Message::new(libc::RTM_NEWLINK, &link_header(0, 0), &attributes);
         self.channel.request(request, NLM_F_CREATE | NLM_F_EXCL)?;

@@ -8,7 +8,7 @@
 //! - drivers/net/wireguard/netlink.c
 
 use std::io;
-use std::net::{IpAddr, SocketAddr, SocketAddrV4};
+use std::net::{IpAddr, SocketAddrV4};
 
 use netlink_packet_core::{DefaultNla, NLM_F_DUMP};
 

@@ -258,10 +258,8 @@ impl Wanted {
             Some(upper) => upper,
             None => [self.card.device(), RECEIVER],
         };
-        let ends = [
-            (&devices, near, addresses.sender),
-            (&receiver_devices, far, addresses.receiver),
-        ];
+        let ends =
+            [(&devices, near, addresses.sender), (&receiver_devices, far, addresses.receiver)];
         for (devices, device, _) in ends {
             devices
                 .find("lo")
@@ -282,6 +280,7 @@ impl Wanted {
                     addresses.prefix_bits,
                     &others.find(other)?,
                     neighbour,
+                    self.options.layer.has_device(),
                 )?;
                 self.initial_window.map_or(Ok(()), |packets| {
                     devices.set_initial_window(index, address, addresses.prefix_bits, packets)
@@ -420,7 +419,8 @@ fn set_gso_max(
     })))
 }
 
-/// Sets the address and the neighbour of `device`, which is up; returns its number.
+/// Sets the address and the neighbour of `device`, which is up; returns its number. `is_upper` says
+/// whether it is above another one.
 fn set_up(
     devices: &Devices,
     device: &str,
@@ -428,12 +428,14 @@ fn set_up(
     prefix_bits: u8,
     other: &Device,
     neighbour: IpAddr,
+    is_upper: bool,
 ) -> io::Result<u32> {
     let index = devices.find(device)?.index;
     devices.add_address(index, address, prefix_bits)?;
-    if let (IpAddr::V6(_), Some(mac)) = (address, other.mac) {
-        // Neighbour discovery begins when the kernel's link watch has seen the device come up, and
-        // sends one request per second.
+    // Neighbour discovery begins when the kernel's link watch has seen the device come up, and
+    // sends one request per second. And ARP for an address of a macvlan device is answered by the
+    // device below, too (ip-sysctl.rst, arp_ignore), to which packets would go then.
+    if let Some(mac) = other.mac.filter(|_| is_upper || address.is_ipv6()) {
         devices.add_neighbour(index, neighbour, mac)?;
     }
     Ok(index)
@@ -573,8 +575,9 @@ impl Link for Veth {
 
     fn layer_bytes(&self) -> Result<Option<LayerBytes>> {
         let read = self.layer.read([&self.devices, &self.receiver_devices]);
-        let what = format_args!("read the counters of {}", self.facts.layer());
-        read.map_err(|error| Error::os(what, error))
+        read.map_err(|error| {
+            Error::os(format_args!("read the counters of {}", self.facts.layer()), error)
+        })
     }
 
     fn namespaces(&self) -> Option<[BorrowedFd<'_>; 2]> {

@@ -76,9 +76,10 @@ fn socket(flow: &Flow) -> Result<(Connection, u64)> {
 
 fn next(socket: &Connection) -> Result<u64> {
     mptcp::next_sequence(socket).map_err(|error| Error::os("read MPTCP_INFO", error))?.ok_or_else(
-        || Error::failed("not-mptcp", "a connection of MPTCP fell back to TCP").help(
-            "the other end has no MPTCP, or something on the way takes its options off",
-        ),
+        || {
+            Error::failed("not-mptcp", "a connection of MPTCP fell back to TCP")
+                .help("the other end has no MPTCP, or something on the way takes its options off")
+        },
     )
 }
 

@@ -14,10 +14,19 @@ use zc_run::{
     SendPath, TrialKind, Unavailable,
 };
 
+/// Paths that hand the kernel bytes in ways of their own, the reference first.
+const PATHS: [SendPath; 5] = [
+    SendPath::ReadSend,
+    SendPath::Sendfile,
+    SendPath::Vmsplice,
+    SendPath::MsgZerocopy,
+    SendPath::UringSend,
+];
+
 /// What a kernel without a layer says of it.
 fn skip(layer: Layer, no: &Unavailable) -> String {
     assert_eq!(no.kind.name(), "unsupported", "{layer}: {no:?}");
-    assert!(no.remedy.as_deref().is_some_and(|remedy| remedy.starts_with("sudo ")), "{no:?}");
+    assert!(no.remedy.is_some() && no.reason.contains("CONFIG_"), "{no:?}");
     let why = format!("{layer}: {}", no.reason);
     eprintln!("{why}");
     why
@@ -99,7 +108,7 @@ pub(crate) fn every_path_is_proven_over_every_layer() -> End {
     let mut missing = Vec::new();
     for &layer in Layer::ALL {
         let mut proven = BTreeSet::new();
-        for send in SendPath::basic() {
+        for send in PATHS {
             let cell = cell(send, layer);
             match rig.prove(&cell, PROOF) {
                 Ok(Ok(Probe::Proof { .. })) => proven.insert(send),
@@ -113,10 +122,7 @@ pub(crate) fn every_path_is_proven_over_every_layer() -> End {
             let trial = rig.run(&cell, TrialKind::TopSpeed);
             trial.unwrap_or_else(|error| panic!("{layer} {send}: {error:?}"));
         }
-        assert!(
-            proven.is_empty() || proven.contains(&SendPath::Sendfile),
-            "{layer}: {proven:?}"
-        );
+        assert!(proven.is_empty() || proven.contains(&SendPath::Sendfile), "{layer}: {proven:?}");
     }
     ended(missing)
 }
