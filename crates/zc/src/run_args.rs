@@ -319,6 +319,7 @@ fn not_with_a_link(arg: Arg) -> Arg {
             "ip",
             "mtu",
             "offloads",
+            "layer",
             "ack_every",
             "ack_interval",
             "rtt",

@@ -163,10 +163,15 @@ fn short_files(files: &FileSetFacts, longest_bytes: usize) -> Option<Warning> {
 fn bring_up(options: &RunOptions, cells: &[Cell], cpus: CpuPair) -> Result<Up> {
     // A receive path that was asked for is to be measured, which needs a link with a receiver.
     let receives = options.recv != RecvPath::Recv || options.plan.levels(Factor::Recv).is_some();
+    // And so do layers, which a receiver takes off again.
+    let layered =
+        !options.link_options.layer.is_plain() || options.plan.levels(Factor::Layer).is_some();
+    let needs_receiver = receives || layered;
     let candidates: Vec<LinkKind> = match options.link {
         Some(kind) => vec![kind],
         None => {
-            trial::LINKS.into_iter().filter(|&kind| kind != LinkKind::Null || !receives).collect()
+            let fits = |kind: &LinkKind| *kind != LinkKind::Null || !needs_receiver;
+            trial::LINKS.into_iter().filter(fits).collect()
         }
     };
     let others: Vec<LinkOptions> =

@@ -9,6 +9,7 @@ use super::burning::SoftirqBurner;
 use super::bursts::Bursts;
 use super::cell_config::CellConfig;
 use super::clients;
+use super::crossing::Crossing;
 use super::datagrams;
 use super::flow::Flow;
 use super::flows::{Ended, finish_flows, open_flows, why_ended};
@@ -96,6 +97,8 @@ pub struct Rig {
     pub(super) remote: Option<Box<dyn RemoteSide>>,
     sampler: Option<Sampler>,
     limit: Limit,
+    /// What the flows that are open are to cross.
+    crossing: Option<Crossing>,
     /// Present where flows have real-time threads.
     realtime: Option<Realtime>,
     /// Duration of the last trial until its window had closed.
@@ -130,6 +133,7 @@ impl Rig {
             remote,
             sampler,
             limit: Limit::default(),
+            crossing: None,
             realtime,
             until_closed: Duration::ZERO,
         })
@@ -401,6 +405,7 @@ impl Rig {
         if let Some(found) = socket_facts(&flows) {
             config.check_sockets(&found)?;
         }
+        self.crossing = Crossing::begin(&flows)?;
         Ok(flows)
     }
 
@@ -412,7 +417,13 @@ impl Rig {
         began_ns: u64,
         drain_at_most: Option<Duration>,
     ) -> std::result::Result<Ended, TrialError> {
-        finish_flows(self.remote.as_deref_mut(), flows, began_ns, drain_at_most)
+        let crossing = self.crossing.take();
+        let ended = finish_flows(self.remote.as_deref_mut(), flows, began_ns, drain_at_most)?;
+        // What has not drained has not crossed it either.
+        if let Some(crossing) = crossing.filter(|_| !ended.cut) {
+            crossing.check(ended.sent.bytes.saturating_sub(ended.lost_bytes.unwrap_or(0)))?;
+        }
+        Ok(ended)
     }
 
     fn attempt(&mut self, cell: &Cell, kind: TrialKind) -> std::result::Result<Trial, TrialError> {
@@ -560,11 +571,16 @@ impl Rig {
         if let Some(cell) = window.sampled {
             self.take_samples(Some(cell), &opened, &closed, Some(&threads));
         }
-        let sockets = socket_facts(&flows);
+        let mut sockets = socket_facts(&flows);
         if let Some(found) = &sockets {
             window.config.check_sockets(found)?;
         }
-        let remote = self.remote_window()?.map(Box::new);
+        let mut remote = self.remote_window()?.map(Box::new);
+        let receiver = remote.as_mut().and_then(|window| window.receiver.take());
+        if let (Some(sockets), Some(receiver)) = (&mut sockets, receiver) {
+            sockets.rcvbuf_bytes = Some(receiver.rcvbuf_bytes);
+            sockets.rcv_ssthresh_bytes = Some(receiver.rcv_ssthresh_bytes);
+        }
         Ok((flows, Watched { opened, closed, sockets, remote }))
     }
 

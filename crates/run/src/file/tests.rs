@@ -138,7 +138,7 @@ prop_compose! {
 
 prop_compose! {
     fn window()(opened in reading(), closed in reading()) -> Box<RemoteWindow> {
-        Box::new(RemoteWindow { opened, closed })
+        Box::new(RemoteWindow { opened, closed, receiver: None })
     }
 }
 
