@@ -211,7 +211,8 @@ fn cores(cores: &Figure, of: usize) -> String {
 
 /// That p99 is the pacing's, where it is in question.
 fn paced(answer: &Answer) -> Option<String> {
-    let congestion = answer.paced_by.as_ref()?;
+    let is_answer = !matches!(answer.outcome, Outcome::Withheld | Outcome::NothingKept);
+    let congestion = answer.paced_by.as_ref().filter(|_| is_answer)?;
     let is_moved = answer.lines.iter().any(|line| {
         matches!(
             line.verdict,

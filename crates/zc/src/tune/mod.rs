@@ -93,7 +93,10 @@ pub(super) fn run(args: &TuneArgs) -> Result<()> {
     said.extend(mix.said(&files));
     let about = About {
         server: nginx.words(),
-        site: format!("{}: {}", site.name, site.why),
+        site: match site.name.as_str() {
+            "" => format!("a site without a name: {}", site.why),
+            name => format!("{name}: {}", site.why),
+        },
         mix: mix.words(),
         has_log: args.log.is_some(),
         said,

@@ -109,7 +109,7 @@ impl Live {
         match rustix::process::geteuid().is_root() {
             _ if key_is_readable => {}
             true => std::fs::remove_file(&key).unwrap(),
-            false => std::fs::set_permissions(&key, PermissionsExt::from_mode(0)).unwrap(),
+            false => std::fs::set_permissions(&key, PermissionsExt::from_mode(0o0)).unwrap(),
         }
         let folder = self.path().display();
         let text = format!(
