@@ -93,6 +93,14 @@ fn to_base(kept: &KeptBlocks, place: usize, side: Side) -> Option<RatioFigure> {
         .map(|ratio| ratio_figure(&ratio, kept.header.plan.target))
 }
 
+/// The cost of a cell divided by that of any other one.
+pub(super) fn ratio_by(kept: &KeptBlocks, place: usize, by: usize) -> Option<RatioFigure> {
+    let wander = kept.wanders.ratios(Side::Both);
+    let wander = wander.filter(|_| !kept.index.wander_together(place, by));
+    ratio(&pairs(&kept.costs, place, &[by], Side::Both), kept.level, wander)
+        .map(|ratio| ratio_figure(&ratio, kept.header.plan.target))
+}
+
 fn to_base_pairs(kept: &KeptBlocks, place: usize, side: Side) -> Vec<Pair> {
     pairs(&kept.costs, place, &kept.index.divisors(place), side)
 }
