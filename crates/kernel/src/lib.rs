@@ -44,6 +44,7 @@ pub mod open_folder;
 pub mod packet;
 pub mod pages;
 pub mod perf;
+pub mod perf_counts;
 pub mod perf_records;
 pub mod privileges;
 pub mod process;

@@ -34,6 +34,9 @@ pub struct TcpInfo {
     pub snd_mss: u32,
     /// tcpi_snd_cwnd: congestion window in segments.
     pub snd_cwnd: u32,
+    /// tcpi_snd_ssthresh: slow start threshold in segments; 0x7fffffff before the first loss
+    /// (TCP_INFINITE_SSTHRESH in include/net/tcp.h).
+    pub snd_ssthresh: u32,
     /// tcpi_total_retrans: retransmitted segments.
     pub total_retrans: u32,
     /// tcpi_unacked: segments in flight.
@@ -168,6 +171,7 @@ fn from_raw(raw: &RawTcpInfo, known_bytes: usize) -> TcpInfo {
         known_bytes,
         snd_mss: raw.snd_mss,
         snd_cwnd: raw.snd_cwnd,
+        snd_ssthresh: raw.snd_ssthresh,
         total_retrans: raw.total_retrans,
         unacked: raw.unacked,
         rtt_us: raw.rtt,
@@ -932,6 +936,7 @@ mod tests {
         let after = info(&one).unwrap();
         assert!(after.known_bytes >= 104, "{after:?}");
         assert!(after.snd_mss > 0 && after.snd_cwnd > 0);
+        assert!(after.snd_ssthresh > 1, "at least two segments after a loss: {after:?}");
         assert!(info(&other).unwrap().rcv_ssthresh >= after.snd_mss);
         assert!(after.pacing_rate > 0);
         if after.known_bytes >= mem::size_of::<RawTcpInfo>() {

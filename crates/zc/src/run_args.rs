@@ -137,6 +137,15 @@ pub(super) struct StreamArgs {
         value_parser = typed(burn),
     )]
     pub(super) burn: Vec<(String, u64)>,
+    /// Count cycles, instructions and LLC misses on the CPUs of the flows, over loopback, veth and
+    /// null: zc show -v has them by byte (a CPU whose counters this user may read)
+    #[arg(
+        long,
+        hide_short_help = true,
+        help_heading = "Expert",
+        conflicts_with_all = ["remote", "via"],
+    )]
+    pub(super) counters: bool,
 
     /// Leave names and addresses of hosts, kernel command lines, commands and paths out of the
     /// saved run

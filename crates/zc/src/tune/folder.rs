@@ -105,11 +105,6 @@ impl Folder {
         self.folder.path().join("files")
     }
 
-    /// It.
-    pub(super) fn path(&self) -> &Path {
-        self.folder.path()
-    }
-
     /// Writes a file in it, and returns its path.
     ///
     /// # Errors
