@@ -103,7 +103,7 @@ fn verdict(phases: &Phases<'_>, index: usize, line: &Line) -> LineVerdict {
 /// reach the rate is in no comparison of the run.
 fn dearer(state: &State<'_>) -> Option<f64> {
     let ratio = state.cell.ratio.both?;
-    ratio.interval.is_some_and(|interval| interval.low > 1.0).then(|| ratio.value - 1.0)
+    ratio.interval.is_some_and(|interval| interval.low > 1.0).then_some(ratio.value - 1.0)
 }
 
 /// The share by which p99 falls. The screening may have chosen the line for that, so that the
