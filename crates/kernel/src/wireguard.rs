@@ -70,7 +70,8 @@ impl Wireguard {
     /// Opens a generic netlink socket in the calling thread's network namespace.
     ///
     /// # Errors
-    /// - ENOENT: the kernel has no WireGuard, or its module is not loaded: making a device loads it.
+    /// - ENOENT: the kernel has no WireGuard, or its module is not loaded. Making a device loads
+    ///   it.
     ///
     /// # References
     /// [netlink(7)]

@@ -62,7 +62,9 @@ fn enough(layer: Layer, crossed: u64, arrived: u64) -> Result<()> {
     }
     Err(Error::failed(
         "bytes-past-the-layer",
-        format!("{arrived} bytes arrived, and {layer} carried {crossed} of them: the others went past it"),
+        format!(
+            "{arrived} bytes arrived, and {layer} carried {crossed} of them: the others went past it"
+        ),
     )
     .help("something has changed a route, a policy or a device in the namespaces of the link"))
 }
