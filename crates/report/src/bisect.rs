@@ -94,7 +94,8 @@ fn times(entry: &Entry, ratio: f64) -> String {
     };
     let (low, high) = (entry.low, entry.high);
     let half = (high.unwrap_or(ratio) - low.unwrap_or(ratio)) / 2.0;
-    let (half, end) = (if half > 0.0 { half } else { 0.02 }, |end| bound(end, half));
+    let half = if half > 0.0 { half } else { 0.02 };
+    let end = |end| bound(end, half);
     let ends = match (low, high) {
         (Some(low), Some(high)) => format!("{} to {}", end(low), end(high)),
         (Some(low), None) => format!("{} or more", end(low)),
