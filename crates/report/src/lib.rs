@@ -3,7 +3,7 @@
 //! [`escape`] in texts and CSV; in JSON, control characters are escaped as JSON does.
 //!
 //! Modules are the forms (`terminal`, `csv`, `json`, `markdown`, `html`, `openmetrics`), the
-//! documents (`run`, `compare`, `soak`, `fleet`, `trend`, `profile`, `advise`, `tune` and those of a single
+//! documents (`run`, `compare`, `kernels`, `soak`, `fleet`, `trend`, `profile`, `advise`, `tune` and those of a single
 //! file), and the registry of the figures of a run (`figures`).
 
 pub mod advise;
@@ -18,6 +18,7 @@ mod html;
 pub mod http;
 mod json;
 mod markdown;
+pub mod kernels;
 pub mod memory;
 mod money;
 mod openmetrics;

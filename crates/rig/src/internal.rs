@@ -21,3 +21,5 @@ pub const NFS_SERVE: &str = "nfs-serve";
 pub const NFS_READ: &str = "nfs-read";
 /// A process with soakers or a load of its own (`meter`); the argument after it is its job as JSON.
 pub const HELPER: &str = "helper";
+/// The first process of a guest (`zc_guest::first_process`).
+pub const GUEST_INIT: &str = "guest-init";

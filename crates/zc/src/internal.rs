@@ -7,7 +7,9 @@ use std::path::Path;
 
 use super::{rights, tune};
 use zc_measure::session::states;
-use zc_rig::internal::{COPIES, FOLDER, HELPER, INTERNAL, KEEPER, NFS_READ, NFS_SERVE, WATCHDOG};
+use zc_rig::internal::{
+    COPIES, FOLDER, GUEST_INIT, HELPER, INTERNAL, KEEPER, NFS_READ, NFS_SERVE, WATCHDOG,
+};
 use zc_rig::meter;
 use zc_run::{Error, Result};
 
@@ -24,6 +26,7 @@ fn job(words: &[OsString]) -> Result<()> {
         [KEEPER] => zc_servers::keep_server(),
         [COPIES, job] => zc_servers::serve_copies(Path::new(job)),
         [FOLDER, folder] => tune::keep_folder(Path::new(folder)),
+        [GUEST_INIT] => match zc_guest::first_process() {},
         [NFS_SERVE, job] => zc_servers::serve_nfs(job),
         [NFS_READ, orders, answers, counts] => {
             zc_servers::read_by_mounts(Path::new(orders), Path::new(answers), Path::new(counts))

@@ -31,6 +31,7 @@ mod http;
 mod interim;
 mod internal;
 mod interrupt;
+mod kernels;
 mod known;
 mod like;
 mod log_format;
