@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, mount, mount_bind, mount_move};
-use rustix::process::{WaitOptions, chdir, chroot, wait};
+use rustix::process::{Pid, WaitOptions, chdir, chroot, wait};
 use rustix::system::{RebootCommand, init_module, reboot, sethostname};
 
 use zc_kernel::netlink::Devices;
@@ -47,7 +47,14 @@ const PLAN9: &str = "trans=virtio,version=9p2000.L,msize=512000";
 const NOT_FOUND: u8 = 127;
 
 /// The whole life of that process. It does not return: with it the machine goes off.
-pub fn first_process() -> Infallible {
+///
+/// # Errors
+/// [`ErrorKind::Usage`](zc_run::ErrorKind): this is not the first process of a guest.
+pub fn first_process() -> Result<Infallible> {
+    if rustix::process::getpid() != Pid::INIT || !Path::new("/").join(JOB).is_file() {
+        let message = "this is no guest of zc, whose machine it would turn off";
+        return Err(Error::usage("not-a-guest", message).help("zc --help lists the commands"));
+    }
     if let Err(error) = job_of_guest() {
         // Without a console nobody hears it.
         let help = error.help.map_or_else(String::new, |help| format!("; {help}"));

@@ -67,12 +67,10 @@ impl Machine {
                 .help("compare two kernels on a machine of x86-64"));
         }
         let path = env::var_os("PATH").unwrap_or_default();
-        let qemu = QEMU.iter().find_map(|name| {
-            // A whole path stays what it is.
-            let mut places = env::split_paths(&path).chain(["/usr/bin".into()]);
-            places.find_map(|folder| Some(folder.join(name)).filter(|file| file.is_file()))
-        });
-        let qemu = qemu.ok_or_else(no_qemu)?;
+        // A whole path stays what it is.
+        let folders = || env::split_paths(&path).chain([PathBuf::from("/")]);
+        let places = QEMU.iter().flat_map(|name| folders().map(move |folder| folder.join(name)));
+        let qemu = places.into_iter().find(|file| file.is_file()).ok_or_else(no_qemu)?;
         let accelerator = match without_kvm() {
             None => Accelerator::Kvm,
             Some(why) => Accelerator::Emulated { why },

@@ -26,7 +26,7 @@ fn job(words: &[OsString]) -> Result<()> {
         [KEEPER] => zc_servers::keep_server(),
         [COPIES, job] => zc_servers::serve_copies(Path::new(job)),
         [FOLDER, folder] => tune::keep_folder(Path::new(folder)),
-        [GUEST_INIT] => match zc_guest::first_process() {},
+        [GUEST_INIT] => zc_guest::first_process().map(|never| match never {}),
         [NFS_SERVE, job] => zc_servers::serve_nfs(job),
         [NFS_READ, orders, answers, counts] => {
             zc_servers::read_by_mounts(Path::new(orders), Path::new(answers), Path::new(counts))
