@@ -1,6 +1,6 @@
 //! How the configurations of two kernels differ.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// An option that differs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub struct ConfigDifference {
 /// not set` is the same as no line.
 pub fn differences(old: &str, new: &str) -> Vec<ConfigDifference> {
     let (old, new) = (options(old), options(new));
-    let names: std::collections::BTreeSet<&str> = old.keys().chain(new.keys()).copied().collect();
+    let names: BTreeSet<&str> = old.keys().chain(new.keys()).copied().collect();
     let differs = |name: &&str| old.get(name) != new.get(name);
     let value = |of: &BTreeMap<&str, &str>, name| of.get(name).map(|value| (*value).to_owned());
     names
@@ -32,10 +32,8 @@ pub fn differences(old: &str, new: &str) -> Vec<ConfigDifference> {
 }
 
 fn options(text: &str) -> BTreeMap<&str, &str> {
-    let line = |line: &'_ str| -> Option<(&str, &str)> {
-        line.trim().split_once('=').filter(|(name, _)| name.starts_with("CONFIG_"))
-    };
-    text.lines().filter_map(line).collect()
+    let lines = text.lines().filter_map(|line| line.trim().split_once('='));
+    lines.filter(|(name, _)| name.starts_with("CONFIG_")).collect()
 }
 
 #[cfg(test)]

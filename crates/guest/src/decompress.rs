@@ -1,7 +1,7 @@
 //! Modules of a kernel as they are loaded: decompressed, whichever way the distribution packs them.
 
 use std::fs::File;
-use std::io::{self, Read as _};
+use std::io::{self, BufReader, Read};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -13,28 +13,30 @@ use ruzstd::decoding::StreamingDecoder;
 /// # Errors
 /// It cannot be read or decompressed; of `.xz`, also where there is no program `xz`.
 pub(crate) fn module(path: &Path) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    let file = File::open(path)?;
+    let mut file = File::open(path)?;
     match path.extension().and_then(|extension| extension.to_str()) {
-        Some("gz") => MultiGzDecoder::new(file).read_to_end(&mut bytes)?,
+        Some("gz") => all(&mut MultiGzDecoder::new(file)),
         Some("zst") => {
-            let decoder = StreamingDecoder::new(file);
-            decoder.map_err(|error| broken(&error))?.read_to_end(&mut bytes)?
+            all(&mut StreamingDecoder::new(BufReader::new(file)).map_err(|error| broken(&error))?)
         }
         Some("xz") => {
             let mut xz = Command::new("xz");
-            xz.arg("-dc").stdin(file).stderr(Stdio::null());
-            let output = xz.output().map_err(|error| {
+            let output = xz.arg("-dc").stdin(file).stderr(Stdio::null()).output();
+            let output = output.map_err(|error| {
                 io::Error::new(error.kind(), format!("the program \"xz\": {error}"))
             })?;
-            if !output.status.success() {
-                return Err(io::Error::other("xz does not decompress it"));
+            match output.status.success() {
+                true => Ok(output.stdout),
+                false => Err(io::Error::other("xz does not decompress it")),
             }
-            bytes = output.stdout;
-            bytes.len()
         }
-        _ => { let mut file = file; file.read_to_end(&mut bytes)? }
-    };
+        _ => all(&mut file),
+    }
+}
+
+fn all(from: &mut impl Read) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    from.read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 

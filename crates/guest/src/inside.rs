@@ -247,7 +247,7 @@ fn settle(job: &Job) -> Result<()> {
     for (kind, place) in [("tmpfs", "/dev/shm"), ("devpts", "/dev/pts"), ("cgroup2", "/sys/fs/cgroup")] {
         drop(fs::create_dir(place));
         // What the kernel lacks of these is missed by few jobs, and these say so.
-        drop(mount(kind, place, kind, MountFlags::empty(), None));
+        let _ = mount(kind, place, kind, MountFlags::empty(), None);
     }
     drop(fs::set_permissions("/dev/shm", fs::Permissions::from_mode(0o1777)));
     if let Some(tree) = &job.tree {
@@ -256,7 +256,7 @@ fn settle(job: &Job) -> Result<()> {
         mount_bind(tree, modules).map_err(|error| Error::os("mount the modules", error))?;
         load_later(modules, &job.modules);
     }
-    drop(sethostname(job.host_name.as_bytes()));
+    let _ = sethostname(job.host_name.as_bytes());
     network(job.address.as_deref()).map_err(|error| Error::os("set up the network", error))?;
     if let Some(name) = &job.take_in {
         fs::copy(Path::new(SHARE).join(name), Path::new(OUT).join(name))
@@ -272,7 +272,7 @@ fn load_later(folder: &Path, wanted: &[String]) {
     let Ok(modules) = Modules::open(&folder.join(release)) else { return };
     for path in modules.in_order(wanted.iter().map(String::as_str)) {
         if let Ok(bytes) = decompress::module(&path) {
-            drop(load(&bytes));
+            let _ = load(&bytes);
         }
     }
 }

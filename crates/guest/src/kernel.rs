@@ -103,7 +103,7 @@ fn only_image(folder: &Path) -> Result<PathBuf> {
 
 /// The folders that may have what belongs to an image: the one that it is in first.
 fn around(image: &Path) -> Vec<PathBuf> {
-    let depth = if image.ends_with(IN_SOURCES) { 4 } else { 0 };
+    let depth = if image.ends_with(IN_SOURCES) { 3 } else { 0 };
     let folders = image.ancestors().skip(1 + depth).take(2);
     folders.map(Path::to_owned).collect()
 }

@@ -69,8 +69,9 @@ impl Machine {
         let path = env::var_os("PATH").unwrap_or_default();
         // A whole path stays what it is.
         let folders = || env::split_paths(&path).chain([PathBuf::from("/")]);
-        let places = QEMU.iter().flat_map(|name| folders().map(move |folder| folder.join(name)));
-        let qemu = places.into_iter().find(|file| file.is_file()).ok_or_else(no_qemu)?;
+        let mut places =
+            QEMU.iter().flat_map(|name| folders().map(move |folder| folder.join(name)));
+        let qemu = places.find(|file| file.is_file()).ok_or_else(no_qemu)?;
         let accelerator = match without_kvm() {
             None => Accelerator::Kvm,
             Some(why) => Accelerator::Emulated { why },

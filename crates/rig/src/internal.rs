@@ -23,3 +23,5 @@ pub const NFS_READ: &str = "nfs-read";
 pub const HELPER: &str = "helper";
 /// The first process of a guest (`zc_guest::first_process`).
 pub const GUEST_INIT: &str = "guest-init";
+/// The process that boots a guest for lab/run (`zc_guest::boot`); the arguments after it say which.
+pub const GUEST: &str = "guest";

@@ -50,7 +50,7 @@ pub struct Boot<'a> {
 /// Compares the kernels of these boots.
 pub fn kernels(boots: &[Boot<'_>]) -> Kernels {
     let emulated = boots.iter().any(|boot| is_emulated(&boot.run.header));
-    let (mut used, mut left_out) = usable(boots, emulated, |run| KeptBlocks::from_run(run));
+    let (mut used, mut left_out) = usable(boots, emulated, KeptBlocks::from_run);
     if differ(used.iter().map(|(_, kept)| kept.account)) {
         let by_wall_time = |run| KeptBlocks::from_run(run).at_wall_time(run);
         (used, left_out) = usable(boots, emulated, by_wall_time);
