@@ -116,8 +116,8 @@ pub fn boot(boot: Boot<'_>, stop: &Stop, echo: &mut (dyn Write + Send)) -> Resul
     let (ended, output, said) = std::thread::scope(|scope| {
         let (mut stdout, mut stderr) = (child.0.stdout.take(), child.0.stderr.take());
         let reader = |name: &str| std::thread::Builder::new().name(name.to_owned());
-        let output = reader("guest-output")
-            .spawn_scoped(scope, move || tail(stdout.as_mut(), Some(echo)));
+        let output =
+            reader("guest-output").spawn_scoped(scope, move || tail(stdout.as_mut(), Some(echo)));
         let said = reader("qemu-says").spawn_scoped(scope, move || tail(stderr.as_mut(), None));
         let ended = match (&output, &said) {
             (Ok(_), Ok(_)) => wait(&mut child, boot, &code, began, stop),
@@ -200,7 +200,8 @@ fn why(log: &str, said: &str) -> String {
             format!("QEMU ended: {}", escape(first.trim(), 300))
         }
         (None, None) if log.trim().is_empty() => {
-            "it went off and said nothing (its console is ttyS0: CONFIG_SERIAL_8250_CONSOLE)".to_owned()
+            "it went off and said nothing (its console is ttyS0: CONFIG_SERIAL_8250_CONSOLE)"
+                .to_owned()
         }
         (None, None) => "it went off before its job had ended".to_owned(),
     }

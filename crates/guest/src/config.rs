@@ -42,7 +42,8 @@ mod tests {
 
     #[test]
     fn options_of_one_alone_or_with_another_value_differ() {
-        let old = "# Linux/x86 6.1\nCONFIG_A=y\nCONFIG_B=m\n# CONFIG_C is not set\nCONFIG_D=\"x=y\"\n";
+        let old =
+            "# Linux/x86 6.1\nCONFIG_A=y\nCONFIG_B=m\n# CONFIG_C is not set\nCONFIG_D=\"x=y\"\n";
         let new = "CONFIG_D=\"x=z\"\nCONFIG_A=y\nCONFIG_C=y\n";
         let found: Vec<String> = differences(old, new)
             .into_iter()

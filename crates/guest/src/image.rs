@@ -22,7 +22,11 @@ const KERNEL_64: u8 = 1;
 pub(crate) fn version(path: &Path) -> Result<String> {
     let mut head = Vec::new();
     File::open(path).and_then(|file| file.take(HEAD).read_to_end(&mut head)).map_err(|error| {
-        let id = if error.kind() == std::io::ErrorKind::NotFound { "no-such-file" } else { "cannot-read-kernel" };
+        let id = if error.kind() == std::io::ErrorKind::NotFound {
+            "no-such-file"
+        } else {
+            "cannot-read-kernel"
+        };
         let message = format!("cannot read the kernel \"{}\": {}", shown(path), in_words(&error));
         Error::input(id, message).help("check the name and the current folder")
     })?;
@@ -32,10 +36,8 @@ pub(crate) fn version(path: &Path) -> Result<String> {
             format!("the kernel \"{}\" is for {architecture}", shown(path)),
         )
         .help("guests are of x86-64, as this machine is: make ARCH=x86_64 bzImage"),
-        Other::File(what) => {
-            Error::input("not-a-kernel", format!("\"{}\" is {what}", shown(path)))
-                .help("a kernel is the file arch/x86/boot/bzImage, or vmlinuz of a distribution")
-        }
+        Other::File(what) => Error::input("not-a-kernel", format!("\"{}\" is {what}", shown(path)))
+            .help("a kernel is the file arch/x86/boot/bzImage, or vmlinuz of a distribution"),
     })
 }
 

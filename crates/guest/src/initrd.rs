@@ -34,9 +34,8 @@ pub(crate) fn write(kernel: &Kernel, job: &Job, out: impl Write) -> Result<()> {
             let bytes = decompress::module(&path).map_err(|error| {
                 let name = escape(&path.to_string_lossy(), 400);
                 let message = format!("cannot read the module \"{name}\": {}", in_words(&error));
-                Error::input("cannot-read-module", message).help(
-                    "compressed by xz it needs the program xz: apt-get install xz-utils",
-                )
+                Error::input("cannot-read-module", message)
+                    .help("compressed by xz it needs the program xz: apt-get install xz-utils")
             })?;
             modules.push(bytes);
         }
@@ -46,12 +45,7 @@ pub(crate) fn write(kernel: &Kernel, job: &Job, out: impl Write) -> Result<()> {
 }
 
 /// `modules` in the order in which they are loaded.
-fn archive(
-    program: &Program,
-    modules: &[Vec<u8>],
-    job: &Job,
-    out: impl Write,
-) -> io::Result<()> {
+fn archive(program: &Program, modules: &[Vec<u8>], job: &Job, out: impl Write) -> io::Result<()> {
     let mut archive = Archive::new(out);
     for folder in MOUNT_POINTS {
         archive.folder(Path::new(folder))?;

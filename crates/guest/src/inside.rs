@@ -74,7 +74,8 @@ pub fn first_process() -> Result<Infallible> {
 
 fn job_of_guest() -> Result<()> {
     mount_kernel_s()?;
-    let job = fs::read(Path::new("/").join(JOB)).map_err(|error| Error::os("read the job", error))?;
+    let job =
+        fs::read(Path::new("/").join(JOB)).map_err(|error| Error::os("read the job", error))?;
     let job: Job = serde_json::from_slice(&job)
         .map_err(|error| Error::failed("guest-job", format!("the job cannot be read: {error}")))?;
     load_first()?;
@@ -148,7 +149,8 @@ fn check_kernel() -> Result<()> {
     if missing.is_empty() {
         return Ok(());
     }
-    let message = format!("the kernel lacks {}, built in or as modules beside it", missing.join(", "));
+    let message =
+        format!("the kernel lacks {}, built in or as modules beside it", missing.join(", "));
     Err(Error::failed("guest-kernel", message))
 }
 
@@ -221,7 +223,8 @@ fn below_new(path: &str) -> String {
 }
 
 fn plan9(tag: &str, place: &str, options: &str, flags: MountFlags) -> Result<()> {
-    let options = CString::new(options).map_err(|_| Error::failed("guest-mount", "options of 9p"))?;
+    let options =
+        CString::new(options).map_err(|_| Error::failed("guest-mount", "options of 9p"))?;
     mount(tag, place, "9p", flags, options.as_c_str())
         .map_err(|error| Error::os(format_args!("mount the folder \"{tag}\" by 9p"), error))
 }
@@ -244,7 +247,9 @@ fn enter_host() -> Result<()> {
 /// Makes the guest what programs expect of a machine.
 fn settle(job: &Job) -> Result<()> {
     drop(symlink("/proc/self/fd", "/dev/fd"));
-    for (kind, place) in [("tmpfs", "/dev/shm"), ("devpts", "/dev/pts"), ("cgroup2", "/sys/fs/cgroup")] {
+    for (kind, place) in
+        [("tmpfs", "/dev/shm"), ("devpts", "/dev/pts"), ("cgroup2", "/sys/fs/cgroup")]
+    {
         drop(fs::create_dir(place));
         // What the kernel lacks of these is missed by few jobs, and these say so.
         let _ = mount(kind, place, kind, MountFlags::empty(), None);
@@ -285,7 +290,11 @@ fn network(address: Option<&str>) -> std::io::Result<()> {
     };
     let wrong = |_| std::io::ErrorKind::InvalidInput;
     let wire = netlink.find("eth0")?.index;
-    netlink.add_address(wire, address.parse().map_err(wrong)?, bits.parse().map_err(|_| std::io::ErrorKind::InvalidInput)?)?;
+    netlink.add_address(
+        wire,
+        address.parse().map_err(wrong)?,
+        bits.parse().map_err(|_| std::io::ErrorKind::InvalidInput)?,
+    )?;
     netlink.bring_up(wire)
 }
 
@@ -352,7 +361,10 @@ mod tests {
 
     #[test]
     fn a_module_says_its_name() {
-        assert_eq!(name_of(b"\x7fELF\0license=GPL\0name=9pnet_virtio\0vermagic=6.1\0"), "9pnet_virtio");
+        assert_eq!(
+            name_of(b"\x7fELF\0license=GPL\0name=9pnet_virtio\0vermagic=6.1\0"),
+            "9pnet_virtio"
+        );
         assert_eq!(name_of(b"\x7fELF"), "(without a name)");
     }
 }

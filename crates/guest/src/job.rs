@@ -45,7 +45,7 @@ pub struct Job {
     /// The address of eth0, `10.9.0.1/24`, on a wire to another guest.
     pub address: Option<String>,
     /// The host's folder of modules, `lib/modules`; set by [`boot`](crate::boot).
-    pub(crate) tree: Option<PathBuf>,
+    pub tree: Option<PathBuf>,
     /// Whether there is a shared folder; set by [`boot`](crate::boot).
-    pub(crate) shares: bool,
+    pub shares: bool,
 }

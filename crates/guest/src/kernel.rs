@@ -40,7 +40,11 @@ impl Kernel {
     pub fn find(given: &Path) -> Result<Self> {
         // The guest has the folder by its whole name.
         let place = given.canonicalize().map_err(|error| {
-            let message = format!("the kernel \"{}\" cannot be opened: {}", shown(given), zc_run::in_words(&error));
+            let message = format!(
+                "the kernel \"{}\" cannot be opened: {}",
+                shown(given),
+                zc_run::in_words(&error)
+            );
             Error::input("no-such-file", message).help("check the name and the current folder")
         })?;
         let is_folder = place.is_dir();
@@ -85,7 +89,8 @@ fn only_image(folder: &Path) -> Result<PathBuf> {
     if found.is_empty() {
         // As Fedora, Arch and NixOS pack them.
         let below = MODULES.iter().flat_map(|modules| entries(&folder.join(modules)));
-        found = below.map(|release| release.join("vmlinuz")).filter(|path| path.is_file()).collect();
+        found =
+            below.map(|release| release.join("vmlinuz")).filter(|path| path.is_file()).collect();
         found.dedup_by_key(|path| path.canonicalize().ok());
     }
     let name = shown(folder);
@@ -116,14 +121,22 @@ fn modules_of(root: &Path, release: &str) -> Option<PathBuf> {
 /// The releases whose modules a folder has, in words.
 fn releases(root: &Path) -> Option<String> {
     let folders = MODULES.iter().flat_map(|modules| entries(&root.join(modules)));
-    let names: Vec<String> =
-        folders.filter(|path| path.join("kernel").is_dir()).map(|path| escape(&file_name(&path), 100)).collect();
+    let names: Vec<String> = folders
+        .filter(|path| path.join("kernel").is_dir())
+        .map(|path| escape(&file_name(&path), 100))
+        .collect();
     (!names.is_empty()).then(|| names.join(", "))
 }
 
-fn config(image: &Path, release: &str, roots: &[PathBuf], modules: Option<&Path>) -> Option<PathBuf> {
+fn config(
+    image: &Path,
+    release: &str,
+    roots: &[PathBuf],
+    modules: Option<&Path>,
+) -> Option<PathBuf> {
     let beside = image.with_file_name(format!("config-{release}"));
-    let of_tree = roots.iter().map(|root| root.join(".config")).filter(|_| image.ends_with(IN_SOURCES));
+    let of_tree =
+        roots.iter().map(|root| root.join(".config")).filter(|_| image.ends_with(IN_SOURCES));
     let of_modules = modules.map(|modules| modules.join(release).join("config"));
     [beside].into_iter().chain(of_tree).chain(of_modules).find(|path| path.is_file())
 }

@@ -170,8 +170,10 @@ fn without_kvm() -> Option<String> {
     }
     // KVM without the CPU's virtualization runs kernels alone that are made for it (pvm).
     let flags = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    (!has_virtualization(&flags))
-        .then(|| "/proc/cpuinfo has neither vmx nor svm, so kernels run on KVM that are made for it".to_owned())
+    (!has_virtualization(&flags)).then(|| {
+        "/proc/cpuinfo has neither vmx nor svm, so kernels run on KVM that are made for it"
+            .to_owned()
+    })
 }
 
 fn has_virtualization(cpuinfo: &str) -> bool {
@@ -247,7 +249,10 @@ mod tests {
         let words: Vec<&str> = command.get_args().map(|word| word.to_str().unwrap()).collect();
         let at = words.iter().position(|word| *word == "-append").unwrap();
         let line = words[at + 1];
-        assert!(line.contains(" panic=-1 oops=panic quiet psi=1 LD_LIBRARY_PATH=/lib -- "), "{line}");
+        assert!(
+            line.contains(" panic=-1 oops=panic quiet psi=1 LD_LIBRARY_PATH=/lib -- "),
+            "{line}"
+        );
         assert!(line.ends_with(crate::inside::WORDS), "{line}");
     }
 }

@@ -47,7 +47,8 @@ fn run(command: &mut Command, of: &str, package: &Path) -> Result<()> {
     // Users have no sbin on theirs.
     let folders = [path.as_os_str(), OsStr::new("/usr/sbin:/sbin")].join(OsStr::new(":"));
     let output = command.env("PATH", folders).stdin(Stdio::null()).output().map_err(|error| {
-        let message = format!("cannot run \"{program}\" to unpack \"{name}\": {}", in_words(&error));
+        let message =
+            format!("cannot run \"{program}\" to unpack \"{name}\": {}", in_words(&error));
         Error::unsupported("no-unpacker", message)
             .help(format!("apt-get install {of}, or name a folder that it was unpacked into"))
     })?;

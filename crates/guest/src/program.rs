@@ -82,7 +82,8 @@ mod tests {
             ("\tlibgone.so => not found", None),
         ] {
             let library = library(line);
-            let library = library.as_ref().map(|(name, path)| (name.as_str(), path.to_str().unwrap()));
+            let library =
+                library.as_ref().map(|(name, path)| (name.as_str(), path.to_str().unwrap()));
             assert_eq!(library, found, "{line}");
         }
     }

@@ -106,7 +106,10 @@ fn booted(asked: &Asked, stop: &zc_kernel::stop::Stop) -> Result<u8> {
         Ended::Job(code) => Ok(*code),
         Ended::Late => {
             last();
-            tell::note(&format!("lab: the guest was not done after {} s: --limit", limit.as_secs()));
+            tell::note(&format!(
+                "lab: the guest was not done after {} s: --limit",
+                limit.as_secs()
+            ));
             Ok(LATE)
         }
         Ended::Failed(why) => {

@@ -4,9 +4,7 @@
 mod document;
 mod notes;
 
-pub use document::{
-    BootFacts, BootOutcome, ConfigOption, GuestFacts, KernelFacts, KernelsReport,
-};
+pub use document::{BootFacts, BootOutcome, ConfigOption, GuestFacts, KernelFacts, KernelsReport};
 
 use crate::digits::{bytes, percent, ratio, with_half_width};
 use crate::terminal::layout::{Layout, Tone};
@@ -85,9 +83,9 @@ fn costs(report: &KernelsReport) -> Grid {
         Column::right(new.clone(), "us/MB"),
         Column::right("cost,", format!("{new} / {old}")),
     ];
-    let reference = report.comparison.reference.as_ref();
-    if let Some(reference) = reference {
-        columns.push(Column::right("relative to", escape(reference, 24)));
+    let has_relative = report.comparison.cells.iter().any(|cell| cell.relative.is_some());
+    if has_relative {
+        columns.push(Column::right("relative to", "the others"));
     }
     columns.push(Column::right("A/A,", format!("{old} / {old}")));
     columns.push(Column::left("verdict", ""));
@@ -99,7 +97,7 @@ fn costs(report: &KernelsReport) -> Grid {
             cost(cell.new_cost.as_ref()),
             times(cell.cost.as_ref()),
         ];
-        if reference.is_some() {
+        if has_relative {
             row.push(times(cell.relative.as_ref()));
         }
         row.push(times(cell.same.as_ref()));
@@ -123,9 +121,10 @@ fn costs(report: &KernelsReport) -> Grid {
 
 fn cost(cost: Option<&BootCost>) -> String {
     cost.map_or_else(String::new, |cost| {
-        let half = cost.low.zip(cost.high).map(|(low, high)| {
-            (high - cost.us_per_mb).max(cost.us_per_mb - low)
-        });
+        let half = cost
+            .low
+            .zip(cost.high)
+            .map(|(low, high)| (high - cost.us_per_mb).max(cost.us_per_mb - low));
         with_half_width(cost.us_per_mb, half)
     })
 }

@@ -23,7 +23,10 @@ pub(super) fn above(report: &KernelsReport) -> Vec<Note> {
         None => "the host's by KVM, each bound to one of the host's".to_owned(),
         Some(why) => format!("emulated, as {}", escape(why, 300)),
     };
-    notes.push(note("guests", format!("{}, {on}; {} MiB", count(guest.cpus, "CPU"), guest.memory_mib)));
+    notes.push(note(
+        "guests",
+        format!("{}, {on}; {} MiB", count(guest.cpus, "CPU"), guest.memory_mib),
+    ));
     for boot in &report.boots {
         if let BootOutcome::Dropped { why, last_lines } = &boot.outcome {
             let which = format!("round {}, {}", boot.round, escape(&report.name(boot.arm), 40));
@@ -67,7 +70,9 @@ fn left_out(report: &KernelsReport, boot: &LeftOutBoot) -> Note {
         WhyLeftOut::Differs { differences } => {
             list(&differences.iter().map(aspects::text).collect::<Vec<_>>())
         }
-        WhyLeftOut::Withheld { reason } => return note("left out", reason_in_words(&which, reason)),
+        WhyLeftOut::Withheld { reason } => {
+            return note("left out", reason_in_words(&which, reason));
+        }
     };
     note("left out", format!("{which}: {why}"))
 }
@@ -123,6 +128,9 @@ pub(super) fn below(report: &KernelsReport) -> Vec<Note> {
     if report.interrupted {
         notes.push(note("interrupted", "this is what was measured by then"));
     }
-    notes.push(note("runs", format!("{}: zc show and zc compare read each", escape(&report.folder, 300))));
+    notes.push(note(
+        "runs",
+        format!("{}: zc show and zc compare read each", escape(&report.folder, 300)),
+    ));
     notes
 }

@@ -37,7 +37,9 @@ fn report(rounds: usize, emulated: bool) -> KernelsReport {
             let outcome = if (round, arm) == (2, Arm::New) {
                 BootOutcome::Dropped {
                     why: "the kernel panicked: Fatal exception in interrupt".to_owned(),
-                    last_lines: vec!["[    9.1] RIP: 0010:tcp_sendmsg_locked+0x2f/0xd00".to_owned()],
+                    last_lines: vec![
+                        "[    9.1] RIP: 0010:tcp_sendmsg_locked+0x2f/0xd00".to_owned(),
+                    ],
                 }
             } else {
                 runs.push((round, arm, run((3 * round + place) as u64, factor, emulated)));
@@ -58,7 +60,8 @@ fn report(rounds: usize, emulated: bool) -> KernelsReport {
         machine: GuestFacts {
             cpus: 2,
             memory_mib: 2048,
-            emulated_because: emulated.then(|| "/dev/kvm cannot be opened: permission denied".to_owned()),
+            emulated_because: emulated
+                .then(|| "/dev/kvm cannot be opened: permission denied".to_owned()),
         },
         seed: 17,
         command: vec!["zc".to_owned(), "run".to_owned()],

@@ -13,8 +13,10 @@ use zc_run::{Error, Result, escape};
 /// More rounds than fit into any budget.
 const MOST_BOOTS: u64 = 10_000;
 
-/// The time for the run in each boot: what is prepared takes some seconds of it.
+/// The time for the run in each boot, and that on an emulated machine: what is prepared takes some
+/// seconds of it, and there most of a minute.
 pub(super) const BOOT_NS: u64 = 15 * S;
+pub(super) const EMULATED_BOOT_NS: u64 = 60 * S;
 
 /// The longest name of a kernel.
 const LONGEST_NAME: usize = 24;
@@ -31,13 +33,18 @@ pub(in super::super) struct KernelArgs {
     #[arg(long, value_name = "N", allow_hyphen_values = true, requires = "kernels",
           value_parser = count("number of boots", 1..=MOST_BOOTS))]
     pub(super) boots: Option<u64>,
-    /// Time for the run in each boot [default: 15s]
+    /// Time for the run in each boot [default: 15s; emulated 60s]
     #[arg(long, value_name = "DURATION", allow_hyphen_values = true, requires = "kernels",
           hide_short_help = true, value_parser = duration(S..=3600 * S))]
     pub(super) boot_budget: Option<u64>,
     /// A command (sh -c) that is run in both source trees before
-    #[arg(long, value_name = "COMMAND", allow_hyphen_values = true, requires = "kernels",
-          hide_short_help = true)]
+    #[arg(
+        long,
+        value_name = "COMMAND",
+        allow_hyphen_values = true,
+        requires = "kernels",
+        hide_short_help = true
+    )]
     pub(super) build: Option<String>,
     /// Print how the .config of the kernels differ
     #[arg(long, requires = "kernels", hide_short_help = true)]
@@ -79,7 +86,8 @@ impl KernelArgs {
 
 fn named(text: &OsString) -> Result<Named> {
     let bytes = text.as_bytes();
-    let parts = bytes.iter().position(|byte| *byte == b'=').map(|at| (&bytes[..at], &bytes[at + 1..]));
+    let parts =
+        bytes.iter().position(|byte| *byte == b'=').map(|at| (&bytes[..at], &bytes[at + 1..]));
     let is_of_name = |byte: &u8| byte.is_ascii_alphanumeric() || b"._+-".contains(byte);
     match parts {
         Some((name, place))

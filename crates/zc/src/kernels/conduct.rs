@@ -146,7 +146,8 @@ fn why(outcome: &Outcome, limit: Duration) -> (String, Vec<String>) {
             let lines: Vec<&str> = outcome.output.lines().collect();
             let error = lines.iter().rev().find_map(|line| line.strip_prefix("error: "));
             let error = error.map_or_else(String::new, |error| format!(": {}", escape(error, 500)));
-            let last = if error.is_empty() { lines.len().saturating_sub(LAST_LINES) } else { lines.len() };
+            let last =
+                if error.is_empty() { lines.len().saturating_sub(LAST_LINES) } else { lines.len() };
             let last = lines[last..].iter().map(|line| escape(line, 200)).collect();
             (format!("zc run ended in it with {code}{error}"), last)
         }

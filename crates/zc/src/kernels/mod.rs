@@ -15,7 +15,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use self::args::{BOOT_NS, Named};
+use self::args::{BOOT_NS, EMULATED_BOOT_NS, Named};
 use self::conduct::{Conducted, Plan};
 use super::format::Format;
 use super::run_args::RunArgs;
@@ -59,11 +59,9 @@ pub(super) fn run(line: &RunArgs, args: &KernelArgs) -> Result<()> {
         }
     }
     let mut unpacked: Option<Folder> = None;
-    let kernels = [
-        found(&named[0], &mut unpacked)?,
-        found(&named[1], &mut unpacked)?,
-    ];
-    let budget = typed_budget(&typed, measuring.length.budget).or_else(|| args.boots.is_none().then_some(BUDGET));
+    let kernels = [found(&named[0], &mut unpacked)?, found(&named[1], &mut unpacked)?];
+    let budget = typed_budget(&typed, measuring.length.budget)
+        .or_else(|| args.boots.is_none().then_some(BUDGET));
     let is_emulated = machine.is_emulated();
     let most = args.boots.map(|boots| boots as usize);
     let most = most.or(is_emulated.then_some(EMULATED_ROUNDS)).unwrap_or(usize::MAX);
@@ -81,7 +79,11 @@ pub(super) fn run(line: &RunArgs, args: &KernelArgs) -> Result<()> {
         seed: seed(line).unwrap_or_else(drawn_seed),
         rounds: most,
         budget,
-        boot_budget_ns: args.boot_budget.unwrap_or(BOOT_NS),
+        boot_budget_ns: args.boot_budget.unwrap_or(if is_emulated {
+            EMULATED_BOOT_NS
+        } else {
+            BOOT_NS
+        }),
         out: &out,
     };
     let Conducted { boots, interrupted } = conduct::conduct(&plan, &stop)?;
@@ -89,7 +91,15 @@ pub(super) fn run(line: &RunArgs, args: &KernelArgs) -> Result<()> {
     let config = configs(&kernels);
     let is_json = Format::from(measuring.format) == Format::Json;
     let config_diff = args.config_diff;
-    let answer = result::Asked { plan: &plan, boots, interrupted, config, is_json, config_diff, width: measuring.format };
+    let answer = result::Asked {
+        plan: &plan,
+        boots,
+        interrupted,
+        config,
+        is_json,
+        config_diff,
+        width: measuring.format,
+    };
     let measured = result::print(answer)?;
     if interrupted {
         return Err(Error::interrupted("interrupted; what was measured by then has been printed"));
@@ -155,7 +165,8 @@ fn check_folder(out: &Path) -> Result<()> {
         Ok(true) => Ok(()),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
         Ok(false) => {
-            let message = format!("the folder \"{name}\" is not empty, and zc does not write over anything");
+            let message =
+                format!("the folder \"{name}\" is not empty, and zc does not write over anything");
             Err(Error::output("file-exists", message).help("choose another name with --out"))
         }
         Err(error) => {
@@ -167,7 +178,8 @@ fn check_folder(out: &Path) -> Result<()> {
 
 fn make_folder(out: &Path) -> Result<()> {
     std::fs::create_dir_all(out).map_err(|error| {
-        let message = format!("cannot make the folder \"{}\": {}", tell::path(out), in_words(&error));
+        let message =
+            format!("cannot make the folder \"{}\": {}", tell::path(out), in_words(&error));
         Error::output("cannot-save-run", message).help("choose another folder with --out")
     })
 }

@@ -11,7 +11,8 @@ use zc_analysis::compare::kernels::{Arm, Boot, kernels};
 use zc_guest::{Accelerator, ConfigDifference, Kernel};
 use zc_report::Layout;
 use zc_report::kernels::{
-    BootFacts, BootOutcome, ConfigOption, GuestFacts, KernelFacts, KernelsReport, config, json, text,
+    BootFacts, BootOutcome, ConfigOption, GuestFacts, KernelFacts, KernelsReport, config, json,
+    text,
 };
 use zc_run::{Result, Run};
 
@@ -56,7 +57,8 @@ pub(super) fn print(asked: Asked<'_>) -> Result<Option<String>> {
             !of.any(|boot| matches!(boot.outcome, BootOutcome::Measured { .. }))
         };
         // 1 and 2: the kernel without a run.
-        let code = [false, true].into_iter().position(is_missing).map_or(0, |place| place as u8 + 1);
+        let code =
+            [false, true].into_iter().position(is_missing).map_or(0, |place| place as u8 + 1);
         Ok(Document { aside: json(&report), ..Document::with_code(shown, code) })
     })?;
     keep(out, &document.aside)?;

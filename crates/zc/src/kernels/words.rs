@@ -47,7 +47,9 @@ pub(super) fn of_guest(typed: &[OsString]) -> Result<Vec<OsString>> {
         };
         if let Some((name, why)) = NOT_THERE.iter().find(|(name, _)| Some(*name) == option) {
             let message = format!("\"--{name}\" and \"--kernel\" exclude one another: {why}");
-            return Err(Error::usage("option-not-with-kernels", message).help("leave one of them out"));
+            return Err(
+                Error::usage("option-not-with-kernels", message).help("leave one of them out")
+            );
         }
         let is_own = option.is_some_and(|option| OWN.contains(&option));
         if !is_own && (class != Word::Other || text != "-v") {

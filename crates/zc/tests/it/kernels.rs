@@ -71,7 +71,8 @@ fn what_is_no_kernel_for_this_machine_is_refused_with_its_cause() {
         ("empty", "no-kernel-in-folder"),
         ("other", "modules-do-not-match"),
     ] {
-        let output = compare(folder.path(), &[]).args(["--kernel"]).arg(format!("C={kernel}")).finish();
+        let output =
+            compare(folder.path(), &[]).args(["--kernel"]).arg(format!("C={kernel}")).finish();
         assert_eq!(refused(&output, 2), "not-two-kernels");
         let kernel = format!("B={kernel}");
         let mut command = zc_in(folder.path(), &["run", "--kernel", "A=old", "--kernel", &kernel]);

@@ -5,8 +5,8 @@
 //! A cell has two ratios, and both are tested. The *cost* ratio is the second kernel's cost divided
 //! by the first one's: rounds put both under the same conditions, so it is no more biased than a
 //! ratio within one run, but has in it by how much boots differ. The *relative* ratio first divides
-//! a cost by the reference's in the same blocks. It is narrower, and says nothing of a change of all
-//! cells alike.
+//! a cost by those of the other cells in the same blocks. It is narrower, and says nothing of a
+//! change of all cells alike.
 
 mod model;
 mod rounds;
@@ -18,19 +18,18 @@ use std::collections::BTreeMap;
 use zc_run::{Run, Slot};
 use zc_stats::{hodges_lehmann, mean_interval};
 
-use self::rounds::{Round, control, differing_controls, judge, ratio};
+use self::rounds::{Round, control, differing_controls, judge, ratio, relative};
 use super::accounts::differ;
 use super::config_diff;
 use super::effect::{CONFIDENCE, NON_FINITE_LIMIT};
 use super::model::{ChangeVerdict, Difference, Weight};
-use super::normalization::{cost_logs, same_cells};
+use super::normalization::{contrast, cost_logs, same_cells};
 use super::selection::Selection;
 use super::trust::bars;
 use crate::costs::Side;
 use crate::figures::finite;
 use crate::kept::KeptBlocks;
 use crate::machine::is_emulated;
-use crate::ratios::{Pair, pairs};
 use crate::unit::us_per_mb;
 
 /// A boot with fewer kept blocks is left out: a single one may be anything.
@@ -65,26 +64,22 @@ pub fn kernels(boots: &[Boot<'_>]) -> Kernels {
         emulated,
         net,
         confidence: CONFIDENCE,
-        reference: None,
         differences: differences(boots),
         control_differs: Vec::new(),
         left_out,
         cells: cells(boots),
     };
-    let values: Vec<(Boot<'_>, BTreeMap<String, Values>)> =
+    let values: Vec<Valued<'_>> =
         used.iter().map(|(boot, kept)| (*boot, values(&used[0].1, kept))).collect();
-    compared.reference = used.first().and_then(|(_, kept)| {
-        let label = |place: usize| kept.header.plan.cells[place].label.clone();
-        kept.reference.map(label)
-    });
     for cell in &mut compared.cells {
-        cell.reference = compared.reference.as_ref() == Some(&cell.label);
         fill(cell, &values);
-        let rounds = |of: Option<BootRatio>| of.map_or(0, |ratio| ratio.rounds);
-        compared.rounds = compared.rounds.max(rounds(cell.cost));
-        compared.control_rounds = compared.control_rounds.max(rounds(cell.same));
+        let count = |of: Option<BootRatio>| of.map_or(0, |ratio| ratio.rounds);
+        compared.rounds = compared.rounds.max(count(cell.cost));
+        compared.control_rounds = compared.control_rounds.max(count(cell.same));
     }
-    judge(&mut compared.cells);
+    let own: Vec<Vec<Round>> =
+        compared.cells.iter().map(|cell| rounds(cell, &values, |values| values.own)).collect();
+    judge(&mut compared.cells, &relative(&own));
     compared.control_differs = differing_controls(&compared.cells);
     if emulated || !compared.control_differs.is_empty() {
         compared.cells.iter_mut().for_each(|cell| cell.verdict = ChangeVerdict::Withheld);
@@ -172,7 +167,6 @@ fn bytes(run: &Run) -> BTreeMap<&str, u64> {
 fn without_figures(label: &str) -> KernelCell {
     KernelCell {
         label: label.to_owned(),
-        reference: false,
         old_bytes: None,
         new_bytes: None,
         old_cost: None,
@@ -189,21 +183,26 @@ fn without_figures(label: &str) -> KernelCell {
 #[derive(Debug, Clone, Copy, Default)]
 struct Values {
     cost: Option<f64>,
-    relative: Option<f64>,
+    /// By the mean of all cells in the same blocks.
+    own: Option<f64>,
 }
 
 /// The values of the cells of a boot that can be compared with those of the first one.
 fn values(first: &KeptBlocks<'_>, kept: &KeptBlocks<'_>) -> BTreeMap<String, Values> {
-    let cells = same_cells(first, kept).into_iter().map(|(_, place)| {
-        let relative = pairs(&kept.costs, place, &kept.index.divisors(place), Side::Both);
-        let relative: Vec<f64> = relative.iter().filter_map(Pair::log).collect();
+    let of_plan = &kept.header.plan.cells;
+    let cells: Vec<usize> = same_cells(first, kept)
+        .into_iter()
+        .map(|(_, place)| place)
+        .filter(|place| !of_plan[*place].control)
+        .collect();
+    let values = |place: &usize| {
         let values = Values {
-            cost: location(&cost_logs(kept, place, Side::Both)),
-            relative: location(&relative),
+            cost: location(&cost_logs(kept, *place, Side::Both)),
+            own: location(&contrast(kept, &[*place], &cells, Side::Both)),
         };
-        (kept.header.plan.cells[place].label.clone(), values)
-    });
-    cells.collect()
+        (of_plan[*place].label.clone(), values)
+    };
+    cells.iter().map(values).collect()
 }
 
 /// The middle of logarithms by block; `None` at the noise floor.
@@ -214,27 +213,31 @@ fn location(logs: &[f64]) -> Option<f64> {
     enough.then(|| hodges_lehmann(&finite)).flatten()
 }
 
-fn fill(cell: &mut KernelCell, boots: &[(Boot<'_>, BTreeMap<String, Values>)]) {
-    let rounds = |of: fn(&Values) -> Option<f64>| -> Vec<Round> {
-        let mut rounds: BTreeMap<usize, Round> = BTreeMap::new();
-        for (boot, values) in boots {
-            let round = rounds.entry(boot.round).or_default();
-            let value = values.get(&cell.label).and_then(of);
-            match boot.arm {
-                Arm::Old => round.old = value,
-                Arm::OldAgain => round.old_again = value,
-                Arm::New => round.new = value,
-            }
+/// A boot with the values of its cells.
+type Valued<'a> = (Boot<'a>, BTreeMap<String, Values>);
+
+/// A value of a cell, by round.
+fn rounds(cell: &KernelCell, boots: &[Valued<'_>], of: fn(&Values) -> Option<f64>) -> Vec<Round> {
+    let mut rounds: BTreeMap<usize, Round> = BTreeMap::new();
+    for (boot, values) in boots {
+        let round = rounds.entry(boot.round).or_default();
+        let value = values.get(&cell.label).and_then(of);
+        match boot.arm {
+            Arm::Old => round.old = value,
+            Arm::OldAgain => round.old_again = value,
+            Arm::New => round.new = value,
         }
-        rounds.into_values().collect()
-    };
-    let costs = rounds(|values| values.cost);
+    }
+    rounds.into_values().collect()
+}
+
+fn fill(cell: &mut KernelCell, boots: &[Valued<'_>]) {
+    let costs = rounds(cell, boots, |values| values.cost);
     let old = costs.iter().flat_map(|round| [round.old, round.old_again]).flatten();
     cell.old_cost = cost(&old.collect::<Vec<_>>());
     cell.new_cost = cost(&costs.iter().filter_map(|round| round.new).collect::<Vec<_>>());
     cell.cost = ratio(&costs);
     cell.same = control(&costs);
-    cell.relative = ratio(&rounds(|values| values.relative));
 }
 
 fn cost(logs: &[f64]) -> Option<BootCost> {

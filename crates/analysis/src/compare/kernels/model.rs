@@ -31,8 +31,6 @@ pub struct Kernels {
     pub net: bool,
     /// Simultaneous confidence level of all verdicts, and that of each interval: 0.95.
     pub confidence: f64,
-    /// Label of the cell that relative ratios are to.
-    pub reference: Option<String>,
     /// What else differs between the first measured boots of both kernels.
     pub differences: Vec<Difference>,
     /// Why verdicts are withheld: cells in which the first kernel differs from itself.
@@ -82,8 +80,6 @@ pub enum WhyLeftOut {
 pub struct KernelCell {
     /// Its label.
     pub label: String,
-    /// Whether relative ratios are to it.
-    pub reference: bool,
     /// Bytes that it sent in all boots of the first kernel; `None`: it could not be measured there.
     pub old_bytes: Option<u64>,
     /// Bytes that it sent in all boots of the second kernel.
@@ -94,7 +90,8 @@ pub struct KernelCell {
     pub new_cost: Option<BootCost>,
     /// The second kernel's cost divided by the first one's.
     pub cost: Option<BootRatio>,
-    /// The same of costs divided by the reference's in the same blocks; `None` for the reference.
+    /// The same of costs divided by the geometric mean of the other cells' in the same blocks, but
+    /// for those that differ; `None` with fewer than three cells.
     pub relative: Option<BootRatio>,
     /// The first kernel's cost in its second boots divided by that in its first ones: 1, but for
     /// chance.

@@ -13,8 +13,12 @@ use crate::compare::model::{ChangeVerdict, JudgedBy};
 use crate::figures::finite;
 use crate::model::verdict::EQUIVALENCE_MARGIN;
 
-/// Family-wise error of all verdicts, and that of all controls.
+/// Family-wise error of all controls, and that of all verdicts: half of it for costs, and half for
+/// relative costs.
 const ALPHA: f64 = 1.0 - CONFIDENCE;
+
+/// Fewer cells have no others of which most can be taken to be as they were.
+const MIN_CELLS: usize = 3;
 
 /// A logarithm of a cell in the boots of a round, each `None` where the boot has no figure.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -68,36 +72,101 @@ fn of_logs(logs: &[f64]) -> Option<BootRatio> {
     })
 }
 
-/// The places of p-values that are significant by Holm's procedure over all of them.
-pub(super) fn holm(p_values: &[Option<f64>]) -> Vec<usize> {
+/// The places of p-values that are significant by Holm's procedure over all of them, at a
+/// family-wise error of `alpha`.
+fn holm(p_values: &[Option<f64>], alpha: f64) -> Vec<usize> {
     let mut ordered: Vec<(f64, usize)> =
         p_values.iter().enumerate().filter_map(|(place, p)| Some(((*p)?, place))).collect();
     ordered.sort_by(|one, other| one.0.total_cmp(&other.0));
     let tested = ordered.len();
-    let holds =
-        |(rank, (p, _)): &(usize, (f64, usize))| *p <= ALPHA / (tested - rank) as f64;
+    let holds = |(rank, (p, _)): &(usize, (f64, usize))| *p <= alpha / (tested - rank) as f64;
     ordered.into_iter().enumerate().take_while(holds).map(|(_, (_, place))| place).collect()
 }
 
-/// Gives each cell its verdict. A cell is judged by its cost if that differs, else by its relative
-/// cost if that does: both are tested of all cells together.
-pub(super) fn judge(cells: &mut [KernelCell]) {
-    let of = |by: JudgedBy| {
-        cells.iter().map(move |cell| match by {
-            JudgedBy::Cost => cell.cost,
-            JudgedBy::Relative => cell.relative,
-        })
+/// Ratios of each cell to the others, and the places of those that differ from them.
+pub(super) struct Relative {
+    pub(super) ratios: Vec<Option<BootRatio>>,
+    pub(super) differing: Vec<usize>,
+}
+
+/// Compares each cell with the mean of the others. `own` has the logarithms of each cell's cost by
+/// the mean of all cells in the same blocks.
+///
+/// A cell that has changed moves that mean the other way, and would have the others called. So a cell
+/// has to differ from the others whichever one of them is left out. The cell that differs most is
+/// tested first, at the level of Holm's procedure, and if it differs it is no longer one of the
+/// others, and so on, until half of the cells differ: then it is unknown which half has changed.
+pub(super) fn relative(own: &[Vec<Round>]) -> Relative {
+    let mut others: Vec<usize> = (0..own.len()).collect();
+    let mut differing = Vec::new();
+    while others.len() >= MIN_CELLS && differing.len() * 2 < own.len() {
+        let tested = others.iter().filter_map(|cell| Some((p_value(own, *cell, &others)?, *cell)));
+        let first = tested.min_by(|one, other| one.0.total_cmp(&other.0));
+        match first.filter(|(p, _)| *p <= ALPHA / 2.0 / others.len() as f64) {
+            Some((_, cell)) => {
+                differing.push(cell);
+                others.retain(|other| *other != cell);
+            }
+            None => break,
+        }
+    }
+    let enough = own.len() >= MIN_CELLS;
+    let ratios = (0..own.len())
+        .map(|cell| enough.then(|| ratio(&by_others(own, cell, &others))).flatten())
+        .collect();
+    Relative { ratios, differing }
+}
+
+/// The p-value of the hypothesis that a cell does not differ from the others, whichever one of them
+/// is left out: the largest of all; 1 if it does not always differ the same way.
+fn p_value(own: &[Vec<Round>], cell: usize, others: &[usize]) -> Option<f64> {
+    let others: Vec<usize> = others.iter().copied().filter(|other| *other != cell).collect();
+    let without = |left_out: usize| -> Vec<usize> {
+        others.iter().copied().filter(|other| *other != left_out).collect()
     };
-    let p_values: Vec<Option<f64>> =
-        of(JudgedBy::Cost).chain(of(JudgedBy::Relative)).map(|ratio| ratio?.p_value).collect();
-    let significant = holm(&p_values);
-    let count = cells.len();
+    let all = ratio(&by_others(own, cell, &others))?;
+    let mut p_value = all.p_value?;
+    for left_out in &others {
+        let found = ratio(&by_others(own, cell, &without(*left_out)))?;
+        if (found.ratio > 1.0) != (all.ratio > 1.0) {
+            return Some(1.0);
+        }
+        p_value = p_value.max(found.p_value?);
+    }
+    Some(p_value)
+}
+
+/// The logarithms of a cell's cost by the mean of those of `others` but itself.
+fn by_others(own: &[Vec<Round>], cell: usize, others: &[usize]) -> Vec<Round> {
+    let others: Vec<usize> = others.iter().copied().filter(|other| *other != cell).collect();
+    let value = |round: usize, of: fn(&Round) -> Option<f64>| -> Option<f64> {
+        let logs = others.iter().map(|other| of(own[*other].get(round)?));
+        let sum: f64 = logs.collect::<Option<Vec<f64>>>()?.iter().sum();
+        Some(of(own[cell].get(round)?)? - sum / others.len() as f64)
+    };
+    (0..own[cell].len())
+        .map(|round| Round {
+            old: value(round, |round| round.old),
+            old_again: value(round, |round| round.old_again),
+            new: value(round, |round| round.new),
+        })
+        .collect()
+}
+
+/// Gives each cell its verdict. A cell is judged by its cost if that differs, else by its relative
+/// cost if that does.
+pub(super) fn judge(cells: &mut [KernelCell], relative: &Relative) {
+    for (cell, ratio) in cells.iter_mut().zip(&relative.ratios) {
+        cell.relative = *ratio;
+    }
+    let p_values: Vec<Option<f64>> = cells.iter().map(|cell| cell.cost?.p_value).collect();
+    let dearer = holm(&p_values, ALPHA / 2.0);
     for (place, cell) in cells.iter_mut().enumerate() {
-        let differs = |by: JudgedBy| match by {
-            JudgedBy::Cost => significant.contains(&place),
-            JudgedBy::Relative => significant.contains(&(count + place)),
+        let by = match () {
+            () if dearer.contains(&place) => Some(JudgedBy::Cost),
+            () if relative.differing.contains(&place) => Some(JudgedBy::Relative),
+            () => None,
         };
-        let by = [JudgedBy::Cost, JudgedBy::Relative].into_iter().find(|by| differs(*by));
         cell.judged_by = by.or(cell.cost.map(|_| JudgedBy::Cost));
         cell.verdict = match (by, cell.judged()) {
             (Some(_), Some(judged)) if judged.ratio < 1.0 => {
@@ -116,7 +185,7 @@ pub(super) fn judge(cells: &mut [KernelCell]) {
 /// The cells in which the first kernel differs from itself.
 pub(super) fn differing_controls(cells: &[KernelCell]) -> Vec<String> {
     let p_values: Vec<Option<f64>> = cells.iter().map(|cell| cell.same?.p_value).collect();
-    let mut places = holm(&p_values);
+    let mut places = holm(&p_values, ALPHA);
     places.sort_unstable();
     places.into_iter().map(|place| cells[place].label.clone()).collect()
 }
