@@ -10,8 +10,10 @@ fn run(seed: u64, sendfile: f64, emulated: bool) -> Run {
     let reference = TrueCell::new(SendPath::ReadSend, 500.0, 400.0);
     let control = reference.control();
     let sendfile = TrueCell::new(SendPath::Sendfile, 180.0 * sendfile, 390.0 * sendfile);
-    let cells = vec![reference, sendfile, control];
-    let mut run = Synthetic { cells, seed, blocks: 12, noise: 0.02, ..Synthetic::default() }.run();
+    let splice = TrueCell::new(SendPath::Splice, 200.0, 390.0);
+    let cells = vec![reference, sendfile, splice, control];
+    let quiet = Synthetic { block_drift: 0.0, noise: 0.02, ..Synthetic::default() };
+    let mut run = Synthetic { cells, seed, blocks: 12, ..quiet }.run();
     if emulated {
         run.header.host.hypervisor = Some("qemu-tcg".to_owned());
     }

@@ -26,7 +26,7 @@ fn folder(qemu: Option<&str>) -> tempfile::TempDir {
     if let Some(script) = qemu {
         let path = folder.path().join("bin/qemu-system-x86_64");
         std::fs::write(&path, format!("#!/bin/bash\n{script}\n")).unwrap();
-        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
     }
     for (name, release) in [("old", "6.1.2 (a@b) #1"), ("new", "6.1.3 (a@b) #1")] {
         std::fs::write(folder.path().join(name), bzimage(release)).unwrap();
@@ -45,7 +45,7 @@ fn compare(folder: &Path, options: &[&str]) -> Command {
 fn without_qemu_nothing_begins() {
     let folder = folder(None);
     let mut command = compare(folder.path(), &[]);
-    let output = command.env("PATH", folder.path().join("bin")).finish();
+    let output = command.env("PATH", folder.path().join("bin")).finish().unwrap();
     assert_eq!(refused(&output, 4), "no-qemu");
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 3, "no folder of runs");
 }
@@ -71,15 +71,18 @@ fn what_is_no_kernel_for_this_machine_is_refused_with_its_cause() {
         ("empty", "no-kernel-in-folder"),
         ("other", "modules-do-not-match"),
     ] {
-        let output =
-            compare(folder.path(), &[]).args(["--kernel"]).arg(format!("C={kernel}")).finish();
+        let output = compare(folder.path(), &[])
+            .args(["--kernel"])
+            .arg(format!("C={kernel}"))
+            .finish()
+            .unwrap();
         assert_eq!(refused(&output, 2), "not-two-kernels");
         let kernel = format!("B={kernel}");
         let mut command = zc_in(folder.path(), &["run", "--kernel", "A=old", "--kernel", &kernel]);
-        let output = command.env("PATH", place("bin")).finish();
+        let output = command.env("PATH", place("bin")).finish().unwrap();
         assert_eq!(refused(&output, 3), id);
     }
-    let output = compare(folder.path(), &["--build", "true"]).finish();
+    let output = compare(folder.path(), &["--build", "true"]).finish().unwrap();
     assert_eq!(refused(&output, 2), "not-a-source-tree");
 }
 
@@ -93,7 +96,7 @@ fn a_tree_that_is_not_built_ends_it() {
     let mut command = zc_in(folder.path(), &["run", "--kernel", "A=a", "--kernel", "B=b"]);
     command.args(["--build", "echo not today; exit 3"]).env("PATH", folder.path().join("bin"));
     command.env("PATH", format!("{}:/usr/bin:/bin", folder.path().join("bin").display()));
-    let output = command.finish();
+    let output = command.finish().unwrap();
     assert_eq!(refused(&output, 1), "build-failed");
     assert!(stderr(&output).contains("not today"), "{}", stderr(&output));
 }
@@ -109,7 +112,7 @@ case $n in
 esac";
     let folder = folder(Some(script));
     let mut command = compare(folder.path(), &["--boots", "1", "--out", "runs", "--seed", "3"]);
-    let output = command.finish();
+    let output = command.finish().unwrap();
     assert_eq!(failed(&output, 13), "kernel-not-measured");
     let shown = text(&output.stdout);
     for said in [
@@ -126,7 +129,7 @@ esac";
     let kept: serde_json::Value = serde_json::from_str(&kept).unwrap();
     assert_eq!(kept["boots"].as_array().unwrap().len(), 3);
     assert_eq!(kept["seed"], 3);
-    let output = compare(folder.path(), &["--out", "runs"]).finish();
+    let output = compare(folder.path(), &["--out", "runs"]).finish().unwrap();
     assert_eq!(refused(&output, 5), "file-exists");
 }
 

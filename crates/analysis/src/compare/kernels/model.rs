@@ -91,7 +91,7 @@ pub struct KernelCell {
     /// The second kernel's cost divided by the first one's.
     pub cost: Option<BootRatio>,
     /// The same of costs divided by the geometric mean of the other cells' in the same blocks, but
-    /// for those that differ; `None` with fewer than three cells.
+    /// for those that differ; `None` for the first of two cells, and for a single one.
     pub relative: Option<BootRatio>,
     /// The first kernel's cost in its second boots divided by that in its first ones: 1, but for
     /// chance.

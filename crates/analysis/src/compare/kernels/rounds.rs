@@ -110,10 +110,14 @@ pub(super) fn relative(own: &[Vec<Round>]) -> Relative {
             None => break,
         }
     }
-    let enough = own.len() >= MIN_CELLS;
-    let ratios = (0..own.len())
-        .map(|cell| enough.then(|| ratio(&by_others(own, cell, &others))).flatten())
-        .collect();
+    let mut ratios: Vec<Option<BootRatio>> =
+        (0..own.len()).map(|cell| ratio(&by_others(own, cell, &others))).collect();
+    if let [reference, other] = ratios.as_mut_slice() {
+        // Of two, the first is what the other is divided by.
+        *reference = None;
+        let p_value = other.and_then(|other| other.p_value);
+        differing.extend(p_value.filter(|p| *p <= ALPHA / 2.0).map(|_| 1));
+    }
     Relative { ratios, differing }
 }
 
@@ -139,6 +143,9 @@ fn p_value(own: &[Vec<Round>], cell: usize, others: &[usize]) -> Option<f64> {
 /// The logarithms of a cell's cost by the mean of those of `others` but itself.
 fn by_others(own: &[Vec<Round>], cell: usize, others: &[usize]) -> Vec<Round> {
     let others: Vec<usize> = others.iter().copied().filter(|other| *other != cell).collect();
+    if others.is_empty() {
+        return Vec::new();
+    }
     let value = |round: usize, of: fn(&Round) -> Option<f64>| -> Option<f64> {
         let logs = others.iter().map(|other| of(own[*other].get(round)?));
         let sum: f64 = logs.collect::<Option<Vec<f64>>>()?.iter().sum();

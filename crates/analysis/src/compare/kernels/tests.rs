@@ -59,6 +59,21 @@ fn a_dearer_path_is_found_and_the_others_are_the_same() {
 }
 
 #[test]
+fn of_two_cells_the_second_is_relative_to_the_first() {
+    let mut runs = runs(8, 1.2);
+    for (_, _, run) in &mut runs {
+        run.header.plan.cells.retain(|cell| cell.label != "splice");
+    }
+    let compared = compared(&runs);
+    assert_eq!(compared.cells.len(), 2);
+    assert!(cell(&compared, "read+send").relative.is_none());
+    let relative = cell(&compared, "sendfile").relative.unwrap();
+    assert!((1.17..1.23).contains(&relative.ratio), "{relative:?}");
+    runs.iter_mut().for_each(|(_, _, run)| run.header.plan.cells.retain(|cell| cell.control));
+    assert!(self::compared(&runs).cells.is_empty());
+}
+
+#[test]
 fn a_boot_that_is_missing_costs_its_round_and_nothing_else() {
     let mut runs = runs(6, 1.0);
     runs.retain(|(round, arm, _)| {
