@@ -1,6 +1,6 @@
 //! Compares two kernels of which each was booted several times, in rounds: the first kernel, the
 //! first kernel again as a control, and the second, in random order. Boots are the units
-//! ([`rounds`]).
+//! (`rounds`).
 //!
 //! A cell has two ratios, and both are tested. The *cost* ratio is the second kernel's cost divided
 //! by the first one's: rounds put both under the same conditions, so it is no more biased than a
