@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use zc_fuzz::{logs, runs};
+use zc_fuzz::{logs, nginx, runs};
 
 fn main() -> std::io::Result<()> {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus");
@@ -29,6 +29,9 @@ fn main() -> std::io::Result<()> {
         ("seed-other", hello.replace(":3,", ":4,").replace("0.2.0", "9 \\u001b[2J")),
     ] {
         put("via", name, text.as_bytes())?;
+    }
+    for (name, text) in nginx::SEEDS {
+        put("nginx_conf", name, text.as_bytes())?;
     }
     let samples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/access-log/testdata");
     for (file, format) in [

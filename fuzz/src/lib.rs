@@ -12,6 +12,7 @@ pub mod http;
 pub mod iperf3;
 pub mod kernel;
 pub mod logs;
+pub mod nginx;
 pub mod null_link;
 pub mod plans;
 pub mod quarantine;

@@ -5,12 +5,15 @@ use zc_stats::{huber_location, median};
 
 use crate::account_kind::AccountKind;
 use crate::costs::{Side, TrialCost};
+use crate::events;
 use crate::figures::{cost_figure, figure, finite, gbit_per_core, per, ratio_figure};
 use crate::kept::KeptBlocks;
 use crate::model::cell::{CellEstimate, Perturbation, RATE_HELD};
 use crate::model::figure::{Figure, RatioFigure, Sides};
 use crate::others;
 use crate::ratios::{Pair, pairs, ratio};
+use crate::requests;
+use crate::sockets;
 use crate::states::two_states;
 use crate::traffic;
 use crate::window::{elapsed_ns, throughput};
@@ -31,6 +34,7 @@ pub(super) fn cell(kept: &KeptBlocks, place: usize) -> CellEstimate {
     let harness = costs(&|cost| cost.harness_ns_per_kib(Side::Both));
     let both = costs(&|cost| cost.ns_per_kib(Side::Both));
     let copied_share = copied_share(kept, &cell.label);
+    let traffic = traffic::traffic(kept, cell);
     CellEstimate {
         label: cell.label.clone(),
         transfer: cell.transfer,
@@ -60,7 +64,10 @@ pub(super) fn cell(kept: &KeptBlocks, place: usize) -> CellEstimate {
         perturbation: perturbation(kept, cell),
         copied_share,
         failed_zero_copy: is_failed_zero_copy(copied_share),
-        traffic: traffic::traffic(kept, cell),
+        cost_per: traffic::cost_per(kept, &cost, &traffic),
+        sockets: sockets::state(kept, cell),
+        events: events::events(kept, cell),
+        traffic,
         others: others::others(kept, place, &gross),
         // By all cells together: `estimate` sets it.
         idle_host_ns_per_kib: None,
@@ -83,6 +90,14 @@ pub(super) fn ratios(kept: &KeptBlocks, place: usize) -> Sides<RatioFigure> {
 fn to_base(kept: &KeptBlocks, place: usize, side: Side) -> Option<RatioFigure> {
     let wander = kept.wanders.ratios(side).filter(|_| !kept.index.wanders_with_its_baseline(place));
     ratio(&to_base_pairs(kept, place, side), kept.level, wander)
+        .map(|ratio| ratio_figure(&ratio, kept.header.plan.target))
+}
+
+/// The cost of a cell divided by that of any other one.
+pub(super) fn ratio_by(kept: &KeptBlocks, place: usize, by: usize) -> Option<RatioFigure> {
+    let wander = kept.wanders.ratios(Side::Both);
+    let wander = wander.filter(|_| !kept.index.wander_together(place, by));
+    ratio(&pairs(&kept.costs, place, &[by], Side::Both), kept.level, wander)
         .map(|ratio| ratio_figure(&ratio, kept.header.plan.target))
 }
 
@@ -141,6 +156,9 @@ pub(super) fn perturbation(kept: &KeptBlocks, cell: &Cell) -> Perturbation {
 ///
 /// If others use a share `s` of a CPU, `1 - s` is left: traffic that reaches that much of its rate
 /// is held back by them. Where less was possible than it reached, it reached all of it.
+///
+/// A window over a whole mix of requests ends with its last response, so that its length does not
+/// tell whether the rate was kept: the server's top speed does.
 fn reached(
     kept: &KeptBlocks,
     cell: &Cell,
@@ -148,6 +166,10 @@ fn reached(
 ) -> Option<f64> {
     let plan = &kept.header.plan;
     let fixed = plan.fixed.at(&cell.levels);
+    if plan.traffic.server().is_some_and(|server| server.mix.is_some()) {
+        let top_speed = *requests::top_speeds(kept.header).get(cell.label.as_str())?;
+        return per(top_speed, fixed.rate_bytes_per_s).map(|share| share.min(1.0));
+    }
     let place = kept.index.place(&cell.label)?;
     let (mut shares, mut lengths, mut sum_possible) = (Vec::new(), Vec::new(), 0.0);
     for (block, trial) in kept.trials(&cell.label, TrialKind::Soaked) {
@@ -165,13 +187,8 @@ fn reached(
     let (share, possible) = (huber_location(&shares, burst)?, sum_possible / shares.len() as f64);
     let share =
         if possible < 1.0 { per(share, possible).map_or(1.0, |by| by.min(1.0)) } else { share };
-    let is_of_mix = plan.traffic.server().is_some_and(|server| server.mix.is_some());
-    finite(if is_of_mix && share >= MIX_HELD { 1.0 } else { share })
+    finite(share)
 }
-
-/// A window over a whole mix of requests ends with its last response, so that it is longer than its
-/// schedule by the time that this takes. A server that cannot keep to the rate takes longer still.
-const MIX_HELD: f64 = 0.75;
 
 /// The share of its rate that the traffic of a soaked window, by the indices of its block and its
 /// cell, had CPU time for. `None` where soakers hardly ran and do not show what others used.

@@ -9,6 +9,7 @@
 mod account;
 mod account_kind;
 pub mod advise;
+pub mod bisect;
 mod block_costs;
 mod bootstrap;
 mod cells;
@@ -21,6 +22,7 @@ mod cost_series;
 pub mod costs;
 mod division;
 mod estimate;
+mod events;
 mod figures;
 pub mod fleet;
 mod harness;
@@ -50,6 +52,7 @@ pub mod rules;
 mod sides;
 mod sizes;
 pub mod soak;
+mod sockets;
 pub mod starved;
 mod states;
 mod steal;
@@ -68,7 +71,8 @@ pub use cost_series::{CostSeries, cost_series};
 pub use estimate::{estimate, is_decided};
 pub use model::account_kind::{AccountKind, WhyWallTime};
 pub use model::cell::{
-    CellEstimate, LimitedBy, OtherMethod, Others, Perturbation, Traffic, TwoStates,
+    CellEstimate, CostPer, CountedEvents, LimitedBy, OtherMethod, Others, Perturbation,
+    SocketState, Traffic, TwoStates,
 };
 pub use model::components::{Components, Prediction};
 pub use model::estimates::{

@@ -11,7 +11,7 @@ use crate::model::cell::CellEstimate;
 use crate::model::figure::{Bounds, Figure, RatioFigure};
 use crate::model::requests::{LatencyQuantiles, RequestCost};
 use crate::unit::Cost as _;
-use zc_run::{Cell, Latencies, Plan, Probe, Run};
+use zc_run::{Cell, Header, Latencies, Plan, Probe, Run};
 
 /// One for each cell of a server's run, in the plan's order; nothing for another run.
 pub(super) fn requests(run: &Run, kept: &KeptBlocks, cells: &[CellEstimate]) -> Vec<RequestCost> {
@@ -68,16 +68,21 @@ struct Seen<'a> {
 
 impl<'a> Seen<'a> {
     fn from_run(run: &'a Run) -> Self {
-        let probes = run.header.probes.iter().rev().filter_map(|probe| match probe {
-            Probe::TopSpeed { cell, bytes_per_s } => Some((cell.as_str(), *bytes_per_s)),
-            _ => None,
-        });
         let latencies = run.end.iter().flat_map(|end| end.latencies.iter().rev());
         Self {
-            top_bytes_per_s: probes.collect(),
+            top_bytes_per_s: top_speeds(&run.header),
             latencies: latencies.map(|each| (each.cell.as_str(), each)).collect(),
         }
     }
+}
+
+/// Top speeds of states before the blocks, in bytes of bodies per second.
+pub(super) fn top_speeds(header: &Header) -> HashMap<&str, f64> {
+    let probes = header.probes.iter().rev().filter_map(|probe| match probe {
+        Probe::TopSpeed { cell, bytes_per_s } => Some((cell.as_str(), *bytes_per_s)),
+        _ => None,
+    });
+    probes.collect()
 }
 
 fn request_cost(

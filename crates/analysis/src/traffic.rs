@@ -1,10 +1,15 @@
 //! Rates of the counters other than the soakers, over a cell's soaked windows.
 
-use crate::figures::per;
+use crate::figures::{per, scaled};
 use crate::kept::KeptBlocks;
-use crate::model::cell::{LimitedBy, Traffic};
+use crate::model::cell::{CostPer, LimitedBy, Traffic};
+use crate::model::figure::{Figure, Sides};
+use crate::unit::us_per_mb;
 use crate::window::{bytes, elapsed_ns, remote_edges};
-use zc_run::{Cell, LinkCounters, Reading, RecvPath, TaskReading, TcpReading, Trial, TrialKind};
+use zc_run::{
+    Cell, LinkCounters, Reading, RecvPath, TaskReading, TcpReading, Traffic as Kind, Trial,
+    TrialKind,
+};
 
 #[derive(Default)]
 struct Sums {
@@ -33,15 +38,23 @@ struct LinkSums {
     rx_packets: f64,
     rx_bytes: f64,
     elapsed_ns: f64,
+    /// MB of payload that moved between its readings.
+    payload_mb: f64,
 }
 
 #[derive(Default)]
 struct TcpSums {
     retransmits: u64,
+    acks: f64,
+    /// MB of payload that moved between its readings.
+    payload_mb: f64,
     busy_us: f64,
     rwnd_limited_us: f64,
     sndbuf_limited_us: f64,
 }
+
+/// The device of both directions.
+const LOOPBACK: &str = "lo";
 
 pub(super) fn traffic(kept: &KeptBlocks, cell: &Cell) -> Traffic {
     let mut sums = Sums::default();
@@ -59,6 +72,17 @@ pub(super) fn traffic(kept: &KeptBlocks, cell: &Cell) -> Traffic {
         recv_calls_per_mb: per(sums.recv_calls, megabytes).filter(|calls| *calls > 0.0),
         packet_bytes: sums.link.as_ref().and_then(|link| per(link.bytes, link.packets)),
         packets_per_s: sums.link.as_ref().and_then(|link| per(link.packets * 1e9, link.elapsed_ns)),
+        packets_per_mb: sums
+            .link
+            .as_ref()
+            .filter(|_| kept.header.link.device != LOOPBACK)
+            .and_then(|link| per(link.packets, link.payload_mb)),
+        // Without any the sender would have stopped: 0 means that they were not counted.
+        acks_per_mb: sums
+            .tcp
+            .as_ref()
+            .and_then(|tcp| per(tcp.acks, tcp.payload_mb))
+            .filter(|acks| *acks > 0.0),
         rx_packet_bytes: sums.link.as_ref().and_then(|link| per(link.rx_bytes, link.rx_packets)),
         rx_packets_per_s: sums
             .link
@@ -85,6 +109,26 @@ pub(super) fn traffic(kept: &KeptBlocks, cell: &Cell) -> Traffic {
         } else {
             None
         },
+    }
+}
+
+/// The cost by what was counted. Calls are those of an end of zc's own.
+pub(super) fn cost_per(kept: &KeptBlocks, cost: &Sides<Figure>, traffic: &Traffic) -> CostPer {
+    let is_own = matches!(kept.header.plan.traffic, Kind::Stream | Kind::Responses(_));
+    let by = |cost: Option<Figure>, per_mb: Option<f64>| {
+        Some(scaled(&cost?, us_per_mb(1.0) / per_mb.filter(|count| *count > 0.0)?))
+    };
+    let by_all = |per_mb: Option<f64>| Sides {
+        sender: by(cost.sender, per_mb),
+        receiver: by(cost.receiver, per_mb),
+        both: by(cost.both, per_mb),
+    };
+    let sends = traffic.send_calls_per_mb.filter(|_| is_own);
+    let receives = traffic.recv_calls_per_mb.filter(|_| is_own);
+    CostPer {
+        us_per_packet: by_all(traffic.packets_per_mb),
+        us_per_call: Sides { receiver: by(cost.receiver, receives), ..by_all(sends) },
+        us_per_ack: by_all(traffic.acks_per_mb),
     }
 }
 
@@ -144,7 +188,8 @@ impl Sums {
         self.mapped_bytes +=
             since(remote_opened.received.mapped_bytes, remote_closed.received.mapped_bytes);
         let stat_ns = since(opened.stat.at_ns, closed.stat.at_ns);
-        self.switches_mb += bytes(trial) as f64 / 1e6 * stat_ns / elapsed as f64;
+        let moved_mb = |ns: f64| bytes(trial) as f64 / 1e6 * ns / elapsed as f64;
+        self.switches_mb += moved_mb(stat_ns);
         self.wake_ups += since(opened.sender.voluntary_switches, closed.sender.voluntary_switches);
         self.switches += switches(&opened.sender, &closed.sender)
             + switches(&remote_opened.receiver, &remote_closed.receiver);
@@ -158,10 +203,14 @@ impl Sums {
             self.interrupts_ns += since(opened.stat.at_ns, closed.stat.at_ns);
         }
         if let (Some(opened), Some(closed)) = (&opened.link, &closed.link) {
-            self.link.get_or_insert_default().add(opened, closed);
+            let link = self.link.get_or_insert_default();
+            link.add(opened, closed);
+            link.payload_mb += moved_mb(since(opened.at_ns, closed.at_ns));
         }
         if let (Some(opened), Some(closed)) = (&opened.tcp, &closed.tcp) {
-            self.tcp.get_or_insert_default().add(opened, closed);
+            let tcp = self.tcp.get_or_insert_default();
+            tcp.add(opened, closed);
+            tcp.payload_mb += moved_mb(since(opened.at_ns, closed.at_ns));
         }
     }
 }
@@ -181,6 +230,7 @@ impl TcpSums {
         self.retransmits = self
             .retransmits
             .saturating_add(closed.total_retrans.saturating_sub(opened.total_retrans));
+        self.acks += since(opened.segs_in, closed.segs_in);
         self.busy_us += since(opened.busy_us, closed.busy_us);
         self.rwnd_limited_us += since(opened.rwnd_limited_us, closed.rwnd_limited_us);
         self.sndbuf_limited_us += since(opened.sndbuf_limited_us, closed.sndbuf_limited_us);
@@ -208,6 +258,69 @@ mod tests {
     use super::*;
     use zc_run::{FragmentCounts, Slot};
     use zc_testkit::synthetic::Synthetic;
+
+    fn near(value: Option<f64>, truth: f64) -> bool {
+        value.is_some_and(|value| (value / truth - 1.0).abs() < 0.01)
+    }
+
+    #[test]
+    fn packets_and_acknowledgements_are_counted_by_payload() {
+        let mut run = Synthetic::default().run();
+        let traffic_of =
+            |run: &zc_run::Run| traffic(&KeptBlocks::from_run(run), &run.header.plan.cells[0]);
+        let found = traffic_of(&run);
+        assert!(near(found.packets_per_mb, 1e6 / 30_000.0), "{found:?}");
+        assert_eq!(found.acks_per_mb, None, "none were counted");
+        for slot in run.blocks.iter_mut().flat_map(|block| &mut block.slots) {
+            let Slot::Trial(trial) = slot else { continue };
+            let bytes = bytes(trial);
+            let length_ns = trial.closed.soak.at_ns - trial.opened.soak.at_ns;
+            // It is read over a window of twice the length, in which twice the payload moves.
+            let (opened, closed) = (trial.opened.tcp.as_mut(), trial.closed.tcp.as_mut());
+            let (opened, closed) = (opened.unwrap(), closed.unwrap());
+            closed.at_ns = opened.at_ns + 2 * length_ns;
+            closed.segs_in = opened.segs_in + bytes / 20_000;
+        }
+        assert!(near(traffic_of(&run).acks_per_mb, 25.0), "{:?}", traffic_of(&run));
+        run.header.link.device = LOOPBACK.to_owned();
+        assert_eq!(traffic_of(&run).packets_per_mb, None, "it sends both ways");
+    }
+
+    #[test]
+    fn a_cost_is_divided_by_what_was_counted_for_its_side() {
+        let run = Synthetic::default().run();
+        let kept = KeptBlocks::from_run(&run);
+        let cost = |ns_per_kib: f64| {
+            let bounds = crate::model::figure::Bounds {
+                low: 0.9 * ns_per_kib,
+                high: Some(1.1 * ns_per_kib),
+                confidence: 0.95,
+            };
+            Some(crate::figures::with_interval(ns_per_kib, Some(bounds), 7))
+        };
+        // 1000 and 500 us/MB.
+        let cost = Sides { sender: cost(1024.0), receiver: cost(512.0), both: cost(1536.0) };
+        let counted = Traffic {
+            send_calls_per_mb: Some(50.0),
+            recv_calls_per_mb: Some(25.0),
+            packets_per_mb: Some(20.0),
+            acks_per_mb: None,
+            ..Traffic::default()
+        };
+        let found = cost_per(&kept, &cost, &counted);
+        let values = |sides: Sides<Figure>| {
+            [sides.sender, sides.receiver, sides.both].map(|figure| figure.unwrap().value)
+        };
+        assert_eq!(values(found.us_per_packet), [50.0, 25.0, 75.0]);
+        assert_eq!(values(found.us_per_call), [20.0, 20.0, 30.0]);
+        assert_eq!(found.us_per_ack, Sides::default());
+        let half = found.us_per_call.sender.unwrap().half_width.unwrap();
+        assert!((half - 2.0).abs() < 1e-9, "{half}");
+        let mut of_server = run.clone();
+        of_server.header.plan.traffic = Kind::Server(zc_testkit::server::ran_already());
+        let kept = KeptBlocks::from_run(&of_server);
+        assert_eq!(cost_per(&kept, &cost, &counted).us_per_call, Sides::default());
+    }
 
     #[test]
     fn fragments_are_those_of_paced_trials_where_there_are_any() {

@@ -12,19 +12,11 @@ use std::collections::BTreeMap;
 use std::io;
 
 use netlink_packet_core::{DecodeError, DefaultNla, NlasIterator};
-use netlink_sys::protocols::NETLINK_GENERIC;
 
 use crate::attributes::{child, nested, number, string, text};
-use crate::netlink_channel::{Channel, Message, undecodable};
+use crate::generic_netlink::{Family, attributes_of};
+use crate::netlink_channel::{Message, undecodable};
 
-/// Size of `struct genlmsghdr`: the command, its version, and two bytes of nothing.
-const HEADER_BYTES: usize = 4;
-// include/uapi/linux/genetlink.h
-const CTRL_ID: u16 = libc::GENL_ID_CTRL as u16;
-const CTRL_CMD_GETFAMILY: u8 = libc::CTRL_CMD_GETFAMILY as u8;
-const CTRL_VERSION: u8 = 2;
-const CTRL_A_FAMILY_ID: u16 = libc::CTRL_ATTR_FAMILY_ID as u16;
-const CTRL_A_FAMILY_NAME: u16 = libc::CTRL_ATTR_FAMILY_NAME as u16;
 // include/uapi/linux/ethtool_netlink_generated.h and ethtool_netlink.h
 const FAMILY: &str = "ethtool";
 const VERSION: u8 = 1;
@@ -82,10 +74,7 @@ impl Numbers {
 ///   https://docs.kernel.org/networking/ethtool-netlink.html
 #[doc(alias = "NETLINK_GENERIC")]
 #[derive(Debug)]
-pub struct Ethtool {
-    channel: Channel,
-    family: u16,
-}
+pub struct Ethtool(Family);
 
 impl Ethtool {
     /// Opens a generic netlink socket in the calling thread's network namespace, and looks up the
@@ -104,11 +93,7 @@ impl Ethtool {
     #[doc(alias = "socket")]
     #[doc(alias = "CTRL_CMD_GETFAMILY")]
     pub fn open() -> io::Result<Self> {
-        let channel = Channel::open(NETLINK_GENERIC)?;
-        let name = text(CTRL_A_FAMILY_NAME, FAMILY);
-        let request = Message::new(CTRL_ID, &[CTRL_CMD_GETFAMILY, CTRL_VERSION, 0, 0], &[name]);
-        let answers = channel.request(request, 0)?;
-        Ok(Self { channel, family: family_in(&answers)? })
+        Family::open(FAMILY, VERSION).map(Self)
     }
 
     /// Active features of `device` with ETHTOOL_MSG_FEATURES_GET, by ethtool's names
@@ -190,21 +175,8 @@ impl Ethtool {
     }
 
     fn request(&self, command: u8, attributes: Vec<DefaultNla>) -> io::Result<Vec<Message>> {
-        self.channel.request(Message::new(self.family, &[command, VERSION, 0, 0], &attributes), 0)
+        self.0.request(command, &attributes, 0)
     }
-}
-
-/// The number of the family in the answer to CTRL_CMD_GETFAMILY.
-fn family_in(answers: &[Message]) -> io::Result<u16> {
-    let answer = answers.first().ok_or_else(|| undecodable("no family in it"))?;
-    let id = child(attributes_of(answer)?, CTRL_A_FAMILY_ID).map_err(undecodable)?;
-    let id = id.and_then(|id| <[u8; 2]>::try_from(id).ok()).map(u16::from_ne_bytes);
-    id.ok_or_else(|| undecodable("a family without a number"))
-}
-
-/// The attributes after the header of generic netlink.
-fn attributes_of(message: &Message) -> io::Result<&[u8]> {
-    Ok(message.split::<HEADER_BYTES>()?.1)
 }
 
 /// The active features in the attributes of an answer to ETHTOOL_MSG_FEATURES_GET: what

@@ -261,8 +261,21 @@ impl Devices {
 
     /// RTM_NEWLINK of a device of this kind, with the kind's own attributes.
     fn new_link(&self, name: &str, kind: &str, data: &[DefaultNla]) -> io::Result<()> {
+        self.new_link_above(None, name, kind, data)
+    }
+
+    /// The same above the device number `lower` (IFLA_LINK), if one is given.
+    pub(crate) fn new_link_above(
+        &self,
+        lower: Option<u32>,
+        name: &str,
+        kind: &str,
+        data: &[DefaultNla],
+    ) -> io::Result<()> {
         let info = [text(libc::IFLA_INFO_KIND, kind), nested(libc::IFLA_INFO_DATA, data)];
-        let attributes = [text(libc::IFLA_IFNAME, name), nested(libc::IFLA_LINKINFO, &info)];
+        let mut attributes =
+            vec![text(libc::IFLA_IFNAME, name), nested(libc::IFLA_LINKINFO, &info)];
+        attributes.extend(lower.map(|lower| word(libc::IFLA_LINK, lower)));
         let request = Message::new(libc::RTM_NEWLINK, &link_header(0, 0), &attributes);
         self.channel.request(request, NLM_F_CREATE | NLM_F_EXCL)?;
         Ok(())

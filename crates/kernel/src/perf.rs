@@ -6,7 +6,7 @@
 //! User stacks are not recorded: a sample taken in user mode has no stack.
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -35,7 +35,7 @@ pub enum Event {
 /// PERF_ATTR_SIZE_VER5, Linux 4.1 and later.
 #[repr(C)]
 #[derive(Default)]
-struct Attr {
+pub(crate) struct Attr {
     kind: u32,
     size: u32,
     config: u64,
@@ -58,11 +58,18 @@ struct Attr {
     reserved: u16,
 }
 
-const PERF_TYPE_HARDWARE: u32 = 0;
-const PERF_TYPE_SOFTWARE: u32 = 1;
+impl Attr {
+    /// An event that is counted, and whose counts are read in this format.
+    pub(crate) fn counted(kind: u32, config: u64, read_format: u64) -> Self {
+        Self { kind, size: size_of::<Self>() as u32, config, read_format, ..Self::default() }
+    }
+}
+
+pub(crate) const PERF_TYPE_HARDWARE: u32 = 0;
+pub(crate) const PERF_TYPE_SOFTWARE: u32 = 1;
 const PERF_TYPE_TRACEPOINT: u32 = 2;
-const PERF_COUNT_HW_CPU_CYCLES: u64 = 0;
-const PERF_COUNT_SW_CPU_CLOCK: u64 = 0;
+pub(crate) const PERF_COUNT_HW_CPU_CYCLES: u64 = 0;
+pub(crate) const PERF_COUNT_SW_CPU_CLOCK: u64 = 0;
 
 const PERF_SAMPLE_TID: u64 = 1 << 1;
 const PERF_SAMPLE_TIME: u64 = 1 << 2;
@@ -87,11 +94,15 @@ const DATA_TAIL: usize = 1032;
 /// (kernel.perf_event_mlock_kb).
 const PAGES: usize = 128;
 
-/// Opens an event for all tasks of a CPU.
-fn open_event(attr: &Attr, cpu: usize) -> io::Result<OwnedFd> {
+/// Opens an event for all tasks of a CPU, in the group that `leader` leads or leading its own.
+pub(crate) fn open_event(
+    attr: &Attr,
+    cpu: usize,
+    leader: Option<BorrowedFd<'_>>,
+) -> io::Result<OwnedFd> {
     let cpu =
         libc::c_int::try_from(cpu).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
-    let (every_task, no_group) = (-1, -1);
+    let (every_task, group) = (-1, leader.map_or(-1, |leader| leader.as_raw_fd()));
     // SAFETY: the call reads `size` bytes through the pointer, which are those of `attr`.
     let fd = unsafe {
         libc::syscall(
@@ -99,7 +110,7 @@ fn open_event(attr: &Attr, cpu: usize) -> io::Result<OwnedFd> {
             ptr::from_ref(attr),
             every_task as libc::pid_t,
             cpu,
-            no_group as libc::c_int,
+            group as libc::c_int,
             PERF_FLAG_FD_CLOEXEC,
         )
     };
@@ -138,13 +149,8 @@ impl TracePoint {
     /// [perf_event_open(2)]: https://man7.org/linux/man-pages/man2/perf_event_open.2.html
     #[doc(alias = "perf_event_open")]
     pub fn open(id: u64, cpu: usize) -> io::Result<Self> {
-        let attr = Attr {
-            kind: PERF_TYPE_TRACEPOINT,
-            size: size_of::<Attr>() as u32,
-            config: id,
-            ..Attr::default()
-        };
-        open_event(&attr, cpu).map(|fd| Self { fd })
+        let attr = Attr::counted(PERF_TYPE_TRACEPOINT, id, 0);
+        open_event(&attr, cpu, None).map(|fd| Self { fd })
     }
 
     /// The count so far, by read(2).
@@ -218,7 +224,7 @@ impl Sampler {
             clockid: libc::CLOCK_MONOTONIC,
             ..Attr::default()
         };
-        let fd = open_event(&attr, cpu)?;
+        let fd = open_event(&attr, cpu, None)?;
         let page_bytes = crate::pages::page_size();
         let bytes = (1 + PAGES) * page_bytes;
         // SAFETY: a new mapping at an address of the kernel's choice replaces nothing.

@@ -10,7 +10,9 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, retry_on_intr};
-use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, sockopt};
+use rustix::net::{
+    AddressFamily, Protocol, RecvFlags, SendFlags, SocketFlags, SocketType, sockopt,
+};
 
 use crate::clock::{monotonic_ns, sleep_until};
 use crate::sockopt::{set_bytes, set_int};
@@ -32,6 +34,9 @@ pub struct TcpInfo {
     pub snd_mss: u32,
     /// tcpi_snd_cwnd: congestion window in segments.
     pub snd_cwnd: u32,
+    /// tcpi_snd_ssthresh: slow start threshold in segments; 0x7fffffff before the first loss
+    /// (TCP_INFINITE_SSTHRESH in include/net/tcp.h).
+    pub snd_ssthresh: u32,
     /// tcpi_total_retrans: retransmitted segments.
     pub total_retrans: u32,
     /// tcpi_unacked: segments in flight.
@@ -166,6 +171,7 @@ fn from_raw(raw: &RawTcpInfo, known_bytes: usize) -> TcpInfo {
         known_bytes,
         snd_mss: raw.snd_mss,
         snd_cwnd: raw.snd_cwnd,
+        snd_ssthresh: raw.snd_ssthresh,
         total_retrans: raw.total_retrans,
         unacked: raw.unacked,
         rtt_us: raw.rtt,
@@ -658,16 +664,17 @@ impl Unconnected {
     #[doc(alias = "bind")]
     #[doc(alias = "getsockname")]
     pub fn bind_towards(to: SocketAddr) -> io::Result<Self> {
-        let (family, any) = match to {
-            SocketAddr::V4(_) => {
-                (AddressFamily::INET, SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)))
-            }
-            SocketAddr::V6(_) => {
-                (AddressFamily::INET6, SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0)))
-            }
+        Self::bind_by(None, to)
+    }
+
+    /// The same with a socket of another protocol than TCP.
+    pub(crate) fn bind_by(protocol: Option<Protocol>, to: SocketAddr) -> io::Result<Self> {
+        let any = match to {
+            SocketAddr::V4(_) => SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)),
+            SocketAddr::V6(_) => SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0)),
         };
-        let socket =
-            rustix::net::socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+        let (kind, flags) = (SocketType::STREAM, SocketFlags::CLOEXEC);
+        let socket = rustix::net::socket_with(family_of(to), kind, flags, protocol)?;
         rustix::net::bind(&socket, &any)?;
         let port = SocketAddr::try_from(rustix::net::getsockname(&socket)?)?.port();
         Ok(Self { socket, port })
@@ -714,6 +721,10 @@ impl Unconnected {
     }
 }
 
+pub(crate) fn family_of(address: SocketAddr) -> AddressFamily {
+    if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 }
+}
+
 /// Begins a connection to `to` with connect(2) on a socket that never blocks (SOCK_NONBLOCK), from
 /// the address `source` if one is given and a port of the kernel's choice. The connection stands,
 /// or has failed ([`take_error`]), once the socket is writable ([`wait_connected`]).
@@ -737,9 +748,8 @@ impl Unconnected {
 #[doc(alias = "connect")]
 #[doc(alias = "IP_BIND_ADDRESS_NO_PORT")]
 pub fn begin_connect(to: SocketAddr, source: Option<SocketAddr>) -> io::Result<OwnedFd> {
-    let family = if to.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    let socket = rustix::net::socket_with(family, SocketType::STREAM, flags, None)?;
+    let socket = rustix::net::socket_with(family_of(to), SocketType::STREAM, flags, None)?;
     if let Some(source) = source {
         // The default of the kernel serves as well, so an error is ignored.
         let _ = set_int(&socket, libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT, 1);
@@ -926,6 +936,7 @@ mod tests {
         let after = info(&one).unwrap();
         assert!(after.known_bytes >= 104, "{after:?}");
         assert!(after.snd_mss > 0 && after.snd_cwnd > 0);
+        assert!(after.snd_ssthresh > 1, "at least two segments after a loss: {after:?}");
         assert!(info(&other).unwrap().rcv_ssthresh >= after.snd_mss);
         assert!(after.pacing_rate > 0);
         if after.known_bytes >= mem::size_of::<RawTcpInfo>() {

@@ -40,7 +40,7 @@ impl Load {
     /// # Errors
     /// - That of `enter`.
     /// - [`ErrorKind::Remote`](zc_run::ErrorKind): a connection is refused, or not established
-    ///   in time.
+    ///   in time, of an origin that may not be missing.
     /// - [`ErrorKind::Usage`](zc_run::ErrorKind): a header is not valid, there is no origin or no
     ///   connection.
     /// - [`ErrorKind::Failed`](zc_run::ErrorKind): no thread, or no more descriptors.

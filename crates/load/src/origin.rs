@@ -24,6 +24,8 @@ pub struct Origin {
     pub(super) targets: Targets,
     /// Not empty. The first that accepts a connection is taken.
     pub(super) addresses: Vec<SocketAddr>,
+    /// Whether a load starts without a connection to it.
+    pub(super) may_be_missing: bool,
 }
 
 impl Origin {
@@ -94,6 +96,13 @@ impl Origin {
             )),
             None => Ok(Self { targets, ..self }),
         }
+    }
+
+    /// The same server, which may be missing when the load starts. A connection that cannot be opened
+    /// then is opened for the first request that takes its place.
+    #[must_use]
+    pub fn may_be_missing(self) -> Self {
+        Self { may_be_missing: true, ..self }
     }
 
     /// The URL as it was given.
@@ -189,6 +198,7 @@ impl Origin {
                 false => format!("/{target}"),
             }),
             addresses: Vec::new(),
+            may_be_missing: false,
         };
         Ok((origin, port))
     }

@@ -153,7 +153,8 @@ impl Pool {
     /// Opens all connections that are kept, and waits until they are established.
     ///
     /// # Errors
-    /// [`ErrorKind::Remote`](zc_run::ErrorKind): one is refused, or not established in time.
+    /// [`ErrorKind::Remote`](zc_run::ErrorKind): one of an origin that may not be missing is
+    /// refused, or not established in time.
     pub(super) fn open(&mut self, poller: &mut Poller) -> Result<()> {
         let all = 0..self.slots.len() as u32;
         if self.options.reuse == Reuse::Close {
@@ -161,8 +162,10 @@ impl Pool {
             return Ok(());
         }
         for index in all {
-            self.connect(poller, index).map_err(|error| self.no_connection(index, &error))?;
             self.busy += 1;
+            if let Err(error) = self.connect(poller, index) {
+                self.leave_closed(index, &error)?;
+            }
         }
         while self.busy > 0 && !self.shared.is_stopped() {
             let happened: Vec<_> = poller
@@ -172,19 +175,37 @@ impl Pool {
             for event in happened {
                 let Some(index) = self.slot_of(event.token) else { continue };
                 let was = self.slots[index as usize].state;
-                self.establish(index, event).map_err(|error| self.no_connection(index, &error))?;
-                if was != State::Open && self.slots[index as usize].state == State::Open {
+                if let Err(error) = self.establish(index, event) {
+                    self.leave_closed(index, &error)?;
+                } else if was != State::Open && self.slots[index as usize].state == State::Open {
                     self.busy -= 1;
                     self.set_free(index, monotonic_ns());
                 }
             }
             let now_ns = monotonic_ns();
-            let late = |slot: &Slot| slot.deadline_ns().is_some_and(|until_ns| until_ns <= now_ns);
-            if let Some(index) = self.slots.iter().position(late) {
-                let error = io::Error::from(Errno::TIMEDOUT);
-                return Err(self.no_connection(index as u32, &error));
+            for index in 0..self.slots.len() {
+                let until_ns = self.slots[index].deadline_ns();
+                if until_ns.is_some_and(|until_ns| until_ns <= now_ns) {
+                    let error = io::Error::from(Errno::TIMEDOUT);
+                    self.leave_closed(index as u32, &error)?;
+                }
             }
         }
+        Ok(())
+    }
+
+    /// Leaves a connection closed that cannot be opened at the start, until a request takes it.
+    ///
+    /// # Errors
+    /// Its origin may not be missing.
+    fn leave_closed(&mut self, index: u32, error: &io::Error) -> Result<()> {
+        let slot = &mut self.slots[index as usize];
+        if !self.options.origins[slot.origin].may_be_missing {
+            return Err(self.no_connection(index, error));
+        }
+        slot.close();
+        self.busy -= 1;
+        self.set_free(index, monotonic_ns());
         Ok(())
     }
 

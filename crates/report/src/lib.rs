@@ -3,10 +3,13 @@
 //! [`escape`] in texts and CSV; in JSON, control characters are escaped as JSON does.
 //!
 //! Modules are the forms (`terminal`, `csv`, `json`, `markdown`, `html`, `openmetrics`), the
-//! documents (`run`, `compare`, `kernels`, `soak`, `fleet`, `trend`, `profile`, `advise`, `tune` and those of a single
-//! file), and the registry of the figures of a run (`figures`).
+//! documents (`run`, `compare`, `commit_message`, `bisect`, `kernels`, `soak`, `fleet`, `trend`,
+//! `profile`, `advise`, `tune` and those of a single file), and the registry of the figures of a run
+//! (`figures`).
 
 pub mod advise;
+pub mod bisect;
+pub mod commit_message;
 pub mod compare;
 mod csv;
 mod digits;
@@ -33,6 +36,7 @@ mod text;
 pub mod trend;
 pub mod tune;
 
+pub use figures::entry::Per;
 pub use figures::table_of_figures;
 pub use html::{advise as advice_page, html};
 pub use profile::folded;
@@ -42,6 +46,7 @@ pub use run::json::{json, json_schema};
 pub use run::markdown::markdown;
 pub use run::multi;
 pub use run::openmetrics::openmetrics;
+pub use run::per::per;
 pub use run::terminal::table;
 pub use terminal::layout::{Layout, TEXT_COLUMNS};
 pub use zc_run::escape;

@@ -90,6 +90,13 @@ const CASES: &[(&str, Case)] = &[
     ("null_notes_packets_of_every_size", gso_max::null_notes_packets_of_every_size),
     ("null_has_packets_of_every_size_behind_a_bridge", gso_max::null_has_them_behind_a_bridge_too),
     ("veth_carries_packets_of_every_size", gso_max::veth_carries_packets_of_every_size),
+    ("every_layer_carries_bytes_and_counts_them", layers::each_carries_and_counts),
+    (
+        "the_bytes_of_every_path_are_proven_over_every_layer",
+        layers::every_path_is_proven_over_every_layer,
+    ),
+    ("bytes_that_go_past_a_layer_are_found", layers::bytes_past_a_layer_are_found),
+    ("null_has_no_layers_and_says_so", layers::null_has_no_layers),
     ("packets_of_paced_clients_are_small", clients::packets_are_small),
     ("clients_beyond_the_ports_there_are_are_told_of", clients::ports_run_out_in_a_sentence),
     (
@@ -260,6 +267,8 @@ macro_rules! or_skip {
 mod clients;
 #[path = "link/gso_max.rs"]
 mod gso_max;
+#[path = "link/layers.rs"]
+mod layers;
 #[path = "link/several.rs"]
 mod several;
 

@@ -58,8 +58,8 @@ pub use error::{Error, ErrorKind, Result, in_words};
 pub use escape::{escape, is_safe};
 pub use experiment::Experiment;
 pub use factor::{
-    Align, Cipher, CopyPages, Factor, FactorLevels, HostState, Level, OffloadSwitch, Placement,
-    ProxyPath, Push, RecvPath, SendPath, TlsVersion, Value,
+    Align, Cipher, CopyPages, Factor, FactorLevels, HostState, Layer, Level, OffloadSwitch,
+    Placement, ProxyPath, Push, RecvPath, SendPath, TlsVersion, Value,
 };
 pub use file::{block_line, end_line, gzip_members, header_line, is_compressed, run_lines, schema};
 pub use form::Form;
@@ -67,7 +67,9 @@ pub use host::{
     CGROUP_CLOCKS, CpuFacts, EMULATOR, Host, INSTEAD_OF_EMULATED, INSTEAD_OF_THROTTLED,
     MemoryFacts, WHY_EMULATED, clock_ticks, why_throttled,
 };
-pub use link::{AckOptions, DeviceFacts, LinkFacts, LinkOptions, LinkSettings, Offloads};
+pub use link::{
+    AckOptions, DeviceFacts, LayerFacts, LinkFacts, LinkOptions, LinkSettings, Offloads,
+};
 pub use memory::{Cache, MemoryBlock, MemoryRun, MemorySet, MemoryVisit};
 pub use names::{IpVersion, LinkKind, MemoryLoop, SoakerKind, UnknownName};
 pub use nfs::{
@@ -81,12 +83,12 @@ pub use profile::{
 };
 pub use read::{end_reason, header, parse, read};
 pub use reading::{
-    CpuTicks, LinkCounters, Reading, RecvCounts, SendCounts, SoakReading, StatReading, TaskReading,
-    TcpReading, Usage,
+    CpuCounts, CpuTicks, LinkCounters, Reading, RecvCounts, SendCounts, SoakReading, StatReading,
+    TaskReading, TcpReading, Usage,
 };
 pub use remote::{
-    PeerKind, ROUND_TRIPS_IN_A_WINDOW, ROUND_TRIPS_TO_WARM_UP, RemoteFacts, RemoteMachine,
-    RemoteReport, RemoteWindow,
+    PeerKind, ROUND_TRIPS_IN_A_WINDOW, ROUND_TRIPS_TO_WARM_UP, ReceiverSocket, RemoteFacts,
+    RemoteMachine, RemoteReport, RemoteWindow,
 };
 pub use responses::{ReplayPlan, ResponsesPlan};
 pub use run::{

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::factor::gso_max;
-use super::{IpVersion, Levels, LinkKind, OffloadSwitch};
+use super::factor::{gso_max, layer};
+use super::{IpVersion, Layer, Levels, LinkKind, OffloadSwitch};
 
 /// Offloads of a device by ethtool's names (`tx-tcp-segmentation` ...); on is true.
 pub type Offloads = BTreeMap<String, bool>;
@@ -68,6 +68,8 @@ pub struct LinkSettings {
     /// The largest packet before segmentation that was asked for, in bytes; null is the device's
     /// own.
     pub gso_max_bytes: Option<u32>,
+    /// What is above the devices.
+    pub layer: Layer,
 }
 
 /// Requested properties of a link.
@@ -85,6 +87,8 @@ pub struct LinkOptions {
     /// The largest packet before segmentation, and the largest merged one, in bytes; null keeps
     /// what the devices have. Not for `loopback`.
     pub gso_max_bytes: Option<u32>,
+    /// What is above the devices. Only for `veth`.
+    pub layer: Layer,
 }
 
 impl Default for LinkOptions {
@@ -95,6 +99,7 @@ impl Default for LinkOptions {
             mtu_bytes: None,
             switched_off: BTreeSet::new(),
             gso_max_bytes: None,
+            layer: Layer::Plain,
         }
     }
 }
@@ -107,13 +112,17 @@ impl LinkOptions {
             mtu_bytes: levels.mtu_bytes.or(self.mtu_bytes),
             switched_off: levels.switched_off.clone().unwrap_or_else(|| self.switched_off.clone()),
             gso_max_bytes: gso_max_bytes(levels, self.gso_max_bytes),
+            layer: layer_at(levels, self.layer),
             ..self.clone()
         }
     }
 
     /// Whether they ask for settings of devices that are not zc's own to change.
     pub fn change_devices(&self) -> bool {
-        self.mtu_bytes.is_some() || !self.switched_off.is_empty() || self.gso_max_bytes.is_some()
+        self.mtu_bytes.is_some()
+            || !self.switched_off.is_empty()
+            || self.gso_max_bytes.is_some()
+            || !self.layer.is_plain()
     }
 
     /// The settings of the link that has these properties, where `base` is the link that has none
@@ -124,8 +133,21 @@ impl LinkOptions {
             mtu_bytes: self.mtu_bytes.unwrap_or(base.mtu_bytes),
             switched_off: self.switched_off.clone(),
             gso_max_bytes: self.gso_max_bytes,
+            layer: self.layer,
         }
     }
+}
+
+/// A layer above the devices of a link, as it was brought up.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LayerFacts {
+    /// Which one.
+    pub name: Layer,
+    /// Its device at the sender's end: `zcl0`; null if it has none (`esp`, `mptcp`).
+    pub device: Option<String>,
+    /// MTU of that device in bytes, which is that of the link less what the layer adds to a
+    /// packet; null if it has none.
+    pub mtu_bytes: Option<u32>,
 }
 
 /// The link as it was brought up.
@@ -165,6 +187,9 @@ pub struct LinkFacts {
     /// that the device has. Null: that of the device was left as it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gso_max_bytes: Option<u32>,
+    /// What is between TCP and the devices; null: nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub layer: Option<LayerFacts>,
     /// Initial congestion window of connections over this link, in packets; null is the kernel's
     /// default (10).
     #[serde(default)]
@@ -184,7 +209,14 @@ impl LinkFacts {
             mtu_bytes: self.mtu_bytes,
             switched_off: self.switched_off.clone(),
             gso_max_bytes: self.gso_max_bytes,
+            layer: self.layer(),
         }
+    }
+
+    /// What is between TCP and the devices.
+    #[must_use]
+    pub fn layer(&self) -> Layer {
+        self.layer.as_ref().map_or(Layer::Plain, |layer| layer.name)
     }
 
     /// The settings of the link of a cell with these levels; `self` is the link of cells that do
@@ -195,6 +227,7 @@ impl LinkFacts {
             mtu_bytes: levels.mtu_bytes.unwrap_or(self.mtu_bytes),
             switched_off: levels.switched_off.clone().unwrap_or_else(|| self.switched_off.clone()),
             gso_max_bytes: gso_max_bytes(levels, self.gso_max_bytes),
+            layer: layer_at(levels, self.layer()),
         }
     }
 }
@@ -206,6 +239,12 @@ fn gso_max_bytes(levels: &Levels, usual: Option<u32>) -> Option<u32> {
         Some(level) => level.bytes().and_then(|bytes| u32::try_from(bytes).ok()),
         None => usual,
     }
+}
+
+/// The layer that a cell with these levels asks for; `usual` is that of cells that do not mention
+/// one.
+fn layer_at(levels: &Levels, usual: Layer) -> Layer {
+    levels.more.get(layer::NAME).and_then(|level| level.name()).unwrap_or(usual)
 }
 
 fn version_4() -> IpVersion {

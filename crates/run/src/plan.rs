@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::factor::{UNSET, gso_max};
+use super::factor::{UNSET, gso_max, layer};
 use super::traffic::SavedTraffic;
 use super::{
     Align, CopyPages, Factor, FactorLevels, HostState, LinkKind, OffloadSwitch, Placement, Push,
@@ -142,7 +142,7 @@ impl Levels {
     pub(crate) fn has_own_link(&self) -> bool {
         self.mtu_bytes.is_some()
             || self.switched_off.is_some()
-            || self.more.get(gso_max::NAME).is_some()
+            || [gso_max::NAME, layer::NAME].iter().any(|name| self.more.get(name).is_some())
     }
 
     /// Whether the cell has no levels of its own.

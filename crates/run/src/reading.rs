@@ -53,6 +53,10 @@ pub struct Reading {
     /// ([`Cell::burn_softirq_ns_per_mb`](crate::Cell::burn_softirq_ns_per_mb); since format 3.5).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub burned_ns: Option<u64>,
+    /// Hardware events on the CPUs of the flows, read with the soakers: only in runs with
+    /// `--counters` (since format 4).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub counted: Vec<CpuCounts>,
     /// CPU time of all top-level cgroups together (`usage_usec` of their cpu.stat), zc's own
     /// included, read right before `process_cpu_ns`: only where no task clock contains interrupts,
     /// cgroup v2 is mounted and every CPU has a soaker (since format 3.7).
@@ -81,6 +85,23 @@ pub struct SoakReading {
     /// and in runs before format 3.7.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ksoftirqd_ns: Vec<u64>,
+}
+
+/// Hardware events of one CPU so far, whatever ran there, soakers included (perf_event_open(2)).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CpuCounts {
+    /// The CPU's number.
+    pub cpu: usize,
+    /// Time for which they were to be counted.
+    pub enabled_ns: u64,
+    /// Time of it in which they were: less where other users of the counters had their turn.
+    pub running_ns: u64,
+    /// PERF_COUNT_HW_CPU_CYCLES.
+    pub cycles: u64,
+    /// PERF_COUNT_HW_INSTRUCTIONS.
+    pub instructions: u64,
+    /// PERF_COUNT_HW_CACHE_MISSES: misses of the last level of the cache.
+    pub llc_misses: u64,
 }
 
 /// CPU time of a set of threads: what getrusage(RUSAGE_THREAD) adds up to (utime + stime).

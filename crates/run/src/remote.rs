@@ -66,6 +66,19 @@ pub struct RemoteWindow {
     pub opened: Reading,
     /// Reading as it closed.
     pub closed: Reading,
+    /// The first receiver's socket as it closed, until that is in
+    /// [`SocketFacts`](crate::SocketFacts): in saved runs always absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub receiver: Option<ReceiverSocket>,
+}
+
+/// State of a socket that receives, according to the kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ReceiverSocket {
+    /// SO_RCVBUF, as the kernel has tuned it or twice what was asked for.
+    pub rcvbuf_bytes: usize,
+    /// tcpi_rcv_ssthresh.
+    pub rcv_ssthresh_bytes: u32,
 }
 
 /// The report of a far end other than zc about a trial.

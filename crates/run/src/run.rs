@@ -281,12 +281,16 @@ pub struct SocketFacts {
     /// tcpi_pacing_rate of the sender: a limit where something paces (bbr, fq), and otherwise what
     /// the sizes of GSO packets are computed from. Null: no limit.
     pub pacing_bytes_per_s: Option<u64>,
+    /// tcpi_snd_ssthresh of the sender, in packets: where slow start ends; null before the first
+    /// loss (since format 4).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub snd_ssthresh_packets: Option<u32>,
     /// SO_SNDBUF of the sender: twice what was asked for, or as the kernel has tuned it.
     pub sndbuf_bytes: usize,
-    /// SO_RCVBUF of the receiver, likewise; null where it is not on this machine.
+    /// SO_RCVBUF of the receiver, likewise; null where no zc receives.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rcvbuf_bytes: Option<usize>,
-    /// tcpi_rcv_ssthresh of the receiver; null where it is not on this machine.
+    /// tcpi_rcv_ssthresh of the receiver; null where no zc receives.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rcv_ssthresh_bytes: Option<u32>,
 }

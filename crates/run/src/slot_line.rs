@@ -53,7 +53,7 @@ impl<R> SlotLine<R> {
         let remote = match self.remote {
             Some(window) => {
                 let (opened, closed) = far(window.opened, window.closed)?;
-                Some(Box::new(RemoteWindow { opened, closed }))
+                Some(Box::new(RemoteWindow { opened, closed, receiver: None }))
             }
             None => None,
         };

@@ -7,9 +7,11 @@
 //! the environment variable `NGINX`, as it does when its binary is replaced
 //! (<https://nginx.org/en/docs/control.html#upgrade>, `ngx_add_inherited_sockets`).
 
+use std::fs::OpenOptions;
+use std::io::Write as _;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::os::fd::OwnedFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use serde::{Deserialize, Serialize};
@@ -27,6 +29,8 @@ pub struct ServerCopy {
     pub words: Vec<String>,
     /// The listening socket that it is given; `None`: it makes its own.
     pub listener: Option<Listening>,
+    /// The file that it writes errors to. Why it could not be started is written there, too.
+    pub errors: PathBuf,
 }
 
 /// A listening socket with options that the sockets it accepts inherit.
@@ -60,22 +64,35 @@ impl Listening {
 }
 
 /// The whole life of the process that starts the copies which `job`, a file of JSON, lists: until
-/// all of them have ended. Whoever keeps it ends them with it.
+/// all of them have ended. Whoever keeps it ends them with it. Which of them is missing is seen by
+/// whoever asks it.
 ///
 /// # Errors
-/// The file cannot be read, a copy cannot be started, or all have ended.
+/// The file cannot be read, or all have ended.
 pub fn serve(job: &Path) -> Result<()> {
     let text = std::fs::read_to_string(job).map_err(|error| {
         Error::failed("copies-unreadable", format!("cannot read the copies: {}", in_words(&error)))
     })?;
     let copies: Vec<ServerCopy> = serde_json::from_str(&text)
         .map_err(|error| Error::failed("copies-unreadable", format!("the copies: {error}")))?;
-    let children: Vec<Child> = copies.iter().map(start).collect::<Result<_>>()?;
+    let children: Vec<Child> = copies.iter().filter_map(started).collect();
     for mut child in children {
-        // Which of them is missing is seen by who asks it.
         let _ = child.wait();
     }
     Err(Error::remote("program-ended", "every copy of the server has ended"))
+}
+
+/// Starts a copy, or says in its file of errors why it cannot be.
+fn started(copy: &ServerCopy) -> Option<Child> {
+    let why = match start(copy) {
+        Ok(child) => return Some(child),
+        Err(error) => error,
+    };
+    let mut open = OpenOptions::new();
+    let errors = open.append(true).create(true).open(&copy.errors);
+    // Without it, it is known all the same that this copy does not answer.
+    drop(errors.and_then(|mut errors| writeln!(errors, "{}", why.message)));
+    None
 }
 
 fn start(copy: &ServerCopy) -> Result<Child> {
@@ -107,6 +124,26 @@ mod tests {
         let (accepted, _) = socket.accept().unwrap();
         assert_eq!(tcp::congestion(&accepted).unwrap(), "reno");
         assert_eq!(tcp::option(&accepted, libc::TCP_NOTSENT_LOWAT).unwrap(), 4096);
+    }
+
+    #[test]
+    fn a_copy_that_cannot_be_started_says_why_where_it_writes_errors() {
+        let folder = tempfile::tempdir().unwrap();
+        let errors = folder.path().join("errors");
+        let copy = ServerCopy {
+            words: vec!["true".to_owned()],
+            listener: Some(Listening {
+                port: 0,
+                congestion: Some("none".to_owned()),
+                notsent_lowat: None,
+            }),
+            errors: errors.clone(),
+        };
+        assert!(started(&copy).is_none());
+        let said = std::fs::read_to_string(&errors).unwrap();
+        assert!(said.contains("TCP_CONGESTION to none") && said.ends_with('\n'), "{said}");
+        let other = ServerCopy { listener: None, ..copy };
+        assert!(started(&other).unwrap().wait().unwrap().success());
     }
 
     #[test]

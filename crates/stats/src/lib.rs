@@ -21,6 +21,7 @@ mod parts;
 mod rank_sum;
 mod regression;
 mod selection;
+mod sequential;
 mod signed_rank;
 mod signed_rank_ratio;
 mod student_t;
@@ -50,6 +51,7 @@ pub use rank_sum::{
     MannWhitney, hodges_lehmann_shift, mann_whitney, mann_whitney_interval, mann_whitney_p_value,
 };
 pub use regression::{antitonic_regression, nonnegative_fit};
+pub use sequential::Sequential;
 pub use signed_rank::{hodges_lehmann, wilcoxon_interval, wilcoxon_min_n, wilcoxon_p_value};
 pub use signed_rank_ratio::{SignedRankRatio, signed_rank_ratio};
 pub use student_t::{StudentT, mean_interval};

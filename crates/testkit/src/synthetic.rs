@@ -258,8 +258,8 @@ pub fn two_machines(mut run: Run) -> Run {
             Slot::Idle(window) => (&mut window.opened, &mut window.closed, &mut window.remote),
             Slot::Trial(trial) => (&mut trial.opened, &mut trial.closed, &mut trial.remote),
         };
-        *remote =
-            Some(Box::new(RemoteWindow { opened: split_off(opened), closed: split_off(closed) }));
+        let (opened, closed) = (split_off(opened), split_off(closed));
+        *remote = Some(Box::new(RemoteWindow { opened, closed, receiver: None }));
     }
     run
 }
@@ -405,6 +405,7 @@ impl Synthetic {
                 ip: IpVersion::V4,
                 switched_off: Default::default(),
                 gso_max_bytes: None,
+                layer: None,
                 initial_window_packets: None,
                 far_end: None,
                 passed_over: Vec::new(),

@@ -252,3 +252,28 @@ fn names_that_only_the_live_server_s_network_knows_are_addresses() {
         ]
     );
 }
+
+#[test]
+fn lua_njs_and_lines_of_other_modules_stay_and_their_files_are_found() {
+    let (copy, http) = copy_with(
+        "js_import main from njs/a.js;\nlua_package_path '/l/?.lua;;';\nmore_set_headers 'A: b';\n\
+         server { listen 80; vhost_traffic_status on;\nlocation /a { content_by_lua_block { x('}') } \
+         }\nlocation /b { js_content main.b; }\n\
+         location / { header_filter_by_lua_file lua/h.lua; } }",
+        &shadow(),
+        &[],
+    );
+    let lines = lines(&http);
+    for line in [
+        "js_import main from /e/njs/a.js",
+        "lua_package_path /l/?.lua;;",
+        "more_set_headers A: b",
+        " vhost_traffic_status on",
+        "  content_by_lua_block",
+        "  js_content main.b",
+        "  header_filter_by_lua_file /usr/local/nginx/lua/h.lua",
+    ] {
+        assert!(lines.iter().any(|found| found == line), "{line}: {lines:?}");
+    }
+    assert!(copy.text.contains("content_by_lua_block { x('}') }"), "{}", copy.text);
+}

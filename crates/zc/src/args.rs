@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueHint};
 
 use super::advise::AdviseArgs;
+use super::bisect::BisectArgs;
 use super::calibrate::CalibrateArgs;
 use super::classic::{ClassicArgs, InstallArgs};
 use super::compare::CompareArgs;
@@ -71,6 +72,14 @@ pub(super) enum Command {
     /// is worse by more than that, 1 some cell is, 10 undecided, 12 withheld, 13 or 14 not
     /// comparable.
     Compare(CompareArgs),
+    /// For git bisect run: measure a commit until it is good or bad
+    ///
+    /// Builds the commit that is checked out, by the command after `--`, and measures it against a
+    /// saved run (--good), or against a state of this host in turns (--ab, --ab), until it can be
+    /// told. Exits with 0 if it costs no more, with 1 if it costs more, with 125 if it cannot be
+    /// built, or told within --budget, and with 128 or above for what is wrong with all commits.
+    /// The log says what was seen at each commit, and at the end how sure the suspect is.
+    Bisect(BisectArgs),
     /// Print by how much costs differ between runs of one state
     ///
     /// Takes several saved runs of one plan on one machine (`zc run --like`), and prints the
@@ -188,7 +197,7 @@ impl Command {
         match self {
             Self::Run(args) => args.starts_commands(),
             Self::Soak(args) => args.starts_a_command(),
-            Self::RunRr(_) | Self::Fleet(_) | Self::Tune(_) => true,
+            Self::RunRr(_) | Self::Fleet(_) | Self::Tune(_) | Self::Bisect(_) => true,
             _ => false,
         }
     }

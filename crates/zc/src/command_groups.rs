@@ -7,7 +7,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ("Measure", &["run", "profile", "soak", "doctor", "plan", "serve"]),
     (
         "Saved runs and fleets",
-        &["show", "report", "compare", "calibrate", "fleet", "trend", "export"],
+        &["show", "report", "compare", "bisect", "calibrate", "fleet", "trend", "export"],
     ),
     ("Servers and their logs", &["tune", "http", "advise"]),
     ("Tools of 2001", &["zcs", "zcc", "cyclesoak", "run-rr", "ttcp", "install-classic"]),

@@ -13,6 +13,7 @@ use super::format::WidthArgs;
 use super::read::Saved;
 use super::{render, replace, tell};
 use zc_analysis::compare::{Calibration, Compared, Impossible, Outcome, Selection, compare};
+use zc_report::commit_message;
 use zc_run::nearest::unknown_among;
 use zc_run::{Error, ErrorKind, HostState, Result, Run, escape, units};
 
@@ -65,6 +66,21 @@ pub(super) struct CompareArgs {
     /// Write a self-contained HTML page
     #[arg(long, help_heading = "Output", conflicts_with = "profile")]
     pub(super) html: bool,
+    /// Print at most eight lines of 72 columns in ASCII, for the message of a commit: of one NEW
+    #[arg(
+        long,
+        help_heading = "Output",
+        conflicts_with_all = ["json", "markdown", "html", "profile"],
+    )]
+    pub(super) commit_message: bool,
+    /// With --fail-if-worse: print a test for each cell in the form of kernel tests (KTAP)
+    #[arg(
+        long,
+        requires = "fail_if_worse",
+        help_heading = "Output",
+        conflicts_with_all = ["json", "markdown", "html", "profile", "commit_message"],
+    )]
+    pub(super) tap: bool,
     #[command(flatten)]
     pub(super) width: WidthArgs,
     /// Where it is written; an older file is replaced once it is complete [default: stdout]
@@ -98,6 +114,10 @@ pub(super) fn run(args: &CompareArgs) -> Result<u8> {
 fn answered(args: &CompareArgs) -> Result<u8> {
     let margin = args.fail_if_worse.as_deref().map(units::percent).transpose();
     let margin = margin.map_err(|error| error.prefixed("--fail-if-worse: "))?;
+    if args.commit_message && args.new.len() > 1 {
+        let message = format!("--commit-message is of one NEW, and {} are named", args.new.len());
+        return Err(Error::usage("one-commit-message", message).help("zc compare each by itself"));
+    }
     match &args.out {
         Some(out) => replace::check(out)?, // a saved run, and so each of these, is never replaced
         None if args.html => {
@@ -142,6 +162,12 @@ fn costs(
             zc_report::compare::markdown(&compared, judgement.as_ref(), columns)
         }
         () if args.html => zc_report::compare::html(&compared, judgement.as_ref()),
+        () if args.commit_message => std::iter::zip(new, &compared)
+            .map(|(new, compared)| commit_message::comparison(old.run, new.run, compared))
+            .collect(),
+        () if args.tap => judgement
+            .as_ref()
+            .map_or_else(String::new, |judgement| zc_report::compare::tap(&compared, judgement)),
         () => zc_report::compare::table(&compared, judgement.as_ref(), render::columns(args.width)),
     };
     Ok(Document::with_code(
@@ -303,7 +329,10 @@ fn without_file(text: &OsStr, error: Error) -> Error {
 }
 
 /// Checks that the run has a cell of this label.
-fn cell_of(run: &Run, given: &str) -> Result<String> {
+///
+/// # Errors
+/// [`ErrorKind::UnknownCell`]: it has none, or could not measure it.
+pub(super) fn cell_of(run: &Run, given: &str) -> Result<String> {
     let labels: Vec<&str> = run.header.plan.cells.iter().map(|cell| cell.label.as_str()).collect();
     if let Some(label) = labels.iter().find(|label| **label == given) {
         return Ok((*label).to_owned());

@@ -67,6 +67,18 @@ const COMPARE: &[Example] = &[
     ("zc compare before.json after.json --fail-if-worse 5%", "the answer as an exit code, for CI"),
 ];
 
+const BISECT: &[Example] = &[
+    (
+        "git bisect run zc bisect --path sendfile --worse 5% --ab ./good.sh --ab ./state.sh",
+        "which commit's ./state.sh makes sendfile dearer?",
+    ),
+    (
+        "git bisect run zc bisect --good good.json --path sendfile --worse 40% -- make install",
+        "which commit of what make installs? By runs, which tell large changes alone",
+    ),
+    ("zc bisect --report", "the commits that were seen, the suspect, and how sure it is"),
+];
+
 const CALIBRATE: &[Example] = &[
     ("zc calibrate quiet-*.json", "how much do runs differ here where nothing changed?"),
     ("zc compare old.json new.json --calibration quiet-*.json", "a comparison that knows it"),
@@ -160,6 +172,7 @@ pub(super) fn for_command(command: &str) -> &'static [Example] {
         "zc convert" => CONVERT,
         "zc report" => REPORT,
         "zc compare" => COMPARE,
+        "zc bisect" => BISECT,
         "zc calibrate" => CALIBRATE,
         "zc soak" => SOAK,
         "zc http" => HTTP,
@@ -217,7 +230,9 @@ mod tests {
         for (line, _) in examples {
             // Up to the first word that only a shell understands.
             let line = line.split(['>', '|', ';']).next().unwrap_or_default().replace('\'', "");
-            let words = line.split_whitespace().skip_while(|word| *word == "sudo");
+            let words = line
+                .split_whitespace()
+                .skip_while(|word| ["sudo", "git", "bisect", "run"].contains(word));
             // Quoted commands have spaces, which a parser of examples need not understand.
             if !["--ab", "--via", "--serve", "--try"].iter().any(|option| line.contains(option)) {
                 assert!(Cli::command().try_get_matches_from(words).is_ok(), "{line}");

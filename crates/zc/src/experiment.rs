@@ -11,7 +11,7 @@ use super::progress::Watcher;
 use super::quiet::QuietArgs;
 use super::remote::Towards;
 use super::{interrupt, render};
-use zc_measure::session::{self, Kind, Outcome};
+use zc_measure::session::{self, Interim, Kind, Outcome};
 use zc_rig::privileges;
 use zc_run::Result;
 
@@ -29,6 +29,19 @@ pub(super) fn conduct(
     quiet: &QuietArgs,
     towards: Option<Towards>,
 ) -> Result<Outcome> {
+    conduct_by(kind, quiet, towards, &mut Planned::default())
+}
+
+/// The same, where `interim` says which blocks count, and when it may end.
+///
+/// # Errors
+/// Same as for [`conduct`].
+pub(super) fn conduct_by(
+    kind: Kind<'_>,
+    quiet: &QuietArgs,
+    towards: Option<Towards>,
+    interim: &mut dyn Interim,
+) -> Result<Outcome> {
     let stop = interrupt::flag()?;
     quiet.wait(&stop)?;
     if let Some(towards) = towards {
@@ -37,7 +50,7 @@ pub(super) fn conduct(
     }
     let budget = Duration::from_nanos(kind.blocks().budget_ns);
     let mut watcher = Watcher::new(std::io::stderr().is_terminal(), budget);
-    let outcome = session::run(kind, &mut Planned::default(), &stop, &mut watcher);
+    let outcome = session::run(kind, interim, &stop, &mut watcher);
     watcher.clear();
     outcome
 }

@@ -17,6 +17,8 @@ pub(super) enum Format {
     Html,
     /// For collectors of metrics.
     OpenMetrics,
+    /// A few lines, for a patch.
+    CommitMessage,
 }
 
 impl From<FormatArgs> for Format {
@@ -25,6 +27,7 @@ impl From<FormatArgs> for Format {
             FormatArgs { json: true, .. } => Self::Json,
             FormatArgs { csv: true, .. } => Self::Csv,
             FormatArgs { markdown: true, .. } => Self::Markdown,
+            FormatArgs { commit_message: true, .. } => Self::CommitMessage,
             _ => Self::Table,
         }
     }
@@ -71,6 +74,9 @@ pub(super) struct FormatArgs {
     /// Print Markdown instead of the table
     #[arg(long, help_heading = "Output", conflicts_with_all = ["json", "csv"])]
     pub(super) markdown: bool,
+    /// Print at most eight lines of 72 columns in ASCII, for the message of a commit
+    #[arg(long, help_heading = "Output", conflicts_with_all = ["json", "csv", "markdown"])]
+    pub(super) commit_message: bool,
     #[command(flatten)]
     pub(super) width: WidthArgs,
 }

@@ -77,6 +77,7 @@ pub(super) fn repeated(path: &Path, mut typed: StreamArgs) -> Result<(Spec, Stre
     typed.replay.fill(old.replay);
     typed.realtime |= old.realtime;
     typed.quick |= old.quick;
+    typed.counters |= old.counters;
     let length = &mut typed.measuring.length;
     length.budget = length.budget.or(old.measuring.length.budget);
     typed.measuring.strict |= old.measuring.strict;

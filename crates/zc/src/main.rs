@@ -10,6 +10,7 @@ mod anonymise;
 mod apart;
 mod archive;
 mod args;
+mod bisect;
 mod busy;
 mod calibrate;
 mod classic;
@@ -108,7 +109,11 @@ fn run_program() -> ExitCode {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
             tell::error(&error);
-            ExitCode::from(error.kind.exit_code())
+            // git would take it for an answer about the commit.
+            ExitCode::from(match bisect::is_asked_for() {
+                true => bisect::exit_code(error.kind),
+                false => error.kind.exit_code(),
+            })
         }
     }
 }
@@ -183,6 +188,7 @@ fn dispatch(commands: Vec<Command>) -> Result<u8> {
         Command::Export(args) => export::run(&args),
         Command::Compare(args) => return compare::run(&args),
         Command::Fleet(args) => return fleet::run(&args),
+        Command::Bisect(args) => return bisect::run(&args),
         Command::Trend(args) => return trend::run(&args),
         Command::Tune(args) => tune::run(&args),
         Command::Convert(args) => convert::convert(&args),

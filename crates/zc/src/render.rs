@@ -7,7 +7,7 @@ use super::format::{Format, FormatArgs, WidthArgs};
 use super::tell;
 use zc_analysis::{Estimates, estimate};
 use zc_measure::session::is_stdout;
-use zc_report::{Layout, TEXT_COLUMNS};
+use zc_report::{Layout, Per, TEXT_COLUMNS, commit_message};
 use zc_run::{Error, Result, Run};
 
 /// A run as text in the wanted format. A table is the short one unless it is to be verbose.
@@ -55,6 +55,21 @@ pub(super) fn dma(
     })
 }
 
+/// The table of costs by what was counted.
+///
+/// # Errors
+/// [`ErrorKind::Input`](zc_run::ErrorKind): nothing of it was counted in the run, from `file`.
+pub(super) fn per(run: &Run, by: &[Per], file: &Path, args: FormatArgs) -> Result<String> {
+    let layout = layout(args.verbose, args.width);
+    zc_report::per(run, &estimate(run), by, layout).ok_or_else(|| {
+        Error::input(
+            "run-without-counts",
+            format!("the run in \"{}\" has no cost by any of these counts", tell::path(file)),
+        )
+        .help("packets are counted over veth, null and --remote, calls and acknowledgements of TCP")
+    })
+}
+
 /// Runs as one text in the wanted format; tables are the full ones.
 pub(super) fn documents(runs: &[Run], format: Format, width: WidthArgs) -> String {
     let estimates: Vec<Estimates> = runs.iter().map(estimate).collect();
@@ -69,6 +84,10 @@ pub(super) fn documents(runs: &[Run], format: Format, width: WidthArgs) -> Strin
         Format::Markdown => zc_report::multi::markdown(&both, markdown_columns(width)),
         Format::Html => zc_report::html(&both),
         Format::OpenMetrics => zc_report::openmetrics(&both),
+        Format::CommitMessage => {
+            let messages = both.iter().map(|(run, estimates)| commit_message::run(run, estimates));
+            messages.collect::<Vec<_>>().join("\n")
+        }
     }
 }
 

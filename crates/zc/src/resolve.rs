@@ -87,6 +87,7 @@ pub(super) fn run(
         burns: args.burn.iter().cloned().collect(),
         realtime: args.realtime,
         sample: args.sample,
+        counters: args.counters,
         anonymise: args.anonymise,
         ..plain
     };

@@ -4,15 +4,16 @@
 use std::path::PathBuf;
 
 use super::busy::nothing_kept;
-use super::experiment::{command, conduct};
+use super::experiment::{command, conduct_by};
 use super::format::Format;
+use super::interim::Planned;
 use super::memory::{self, MemoryArgs};
 use super::nfs_args::NfsArgs;
 use super::run_args::{OwnArgs, RunArgs, StreamArgs};
 use super::server_args::ServerArgs;
 use super::{earlier, kernels, like, nfs, planned, render, resolve, server, tell};
 use zc_measure::plan::Spec;
-use zc_measure::session::{self, Kind};
+use zc_measure::session::{self, Interim, Kind};
 use zc_run::{Error, Experiment, Factor, Result, Run};
 
 /// Runs experiments one after the other, up to the first that fails.
@@ -139,6 +140,19 @@ pub(super) struct Measured {
 /// # Errors
 /// An argument is not valid, the run cannot be saved, or nothing could be measured.
 pub(super) fn measured(spec: Spec, args: StreamArgs, command: Vec<String>) -> Result<Measured> {
+    measured_by(spec, args, command, &mut Planned::default())
+}
+
+/// The same, where `interim` says which blocks count, and when it may end.
+///
+/// # Errors
+/// Same as for [`measured`].
+pub(super) fn measured_by(
+    spec: Spec,
+    args: StreamArgs,
+    command: Vec<String>,
+    interim: &mut dyn Interim,
+) -> Result<Measured> {
     let (spec, args) = planned::merge_options(spec, args)?;
     let mut options = resolve::run(&args, spec, command, args.measuring.out())?;
     args.replay.check(&options.plan.name, options.responses.is_some())?;
@@ -158,6 +172,6 @@ pub(super) fn measured(spec: Spec, args: StreamArgs, command: Vec<String>) -> Re
     let remote = options.remote.as_ref();
     let towards = args.remote.towards(remote, args.starts_commands(), options.realtime);
     let session::Outcome { run, error } =
-        conduct(Kind::Plan(&options), &args.measuring.length.quiet, towards)?;
+        conduct_by(Kind::Plan(&options), &args.measuring.length.quiet, towards, interim)?;
     Ok(Measured { run, out: options.blocks.out, error })
 }

@@ -138,6 +138,15 @@ pub(super) struct StreamArgs {
         value_parser = typed(burn),
     )]
     pub(super) burn: Vec<(String, u64)>,
+    /// Count cycles, instructions and LLC misses on the CPUs of the flows, over loopback, veth and
+    /// null: zc show -v has them by byte (a CPU whose counters this user may read)
+    #[arg(
+        long,
+        hide_short_help = true,
+        help_heading = "Expert",
+        conflicts_with_all = ["remote", "via"],
+    )]
+    pub(super) counters: bool,
 
     #[command(flatten)]
     pub(super) kernels: KernelArgs,
@@ -351,6 +360,7 @@ fn not_with_a_link(arg: Arg) -> Arg {
             "ip",
             "mtu",
             "offloads",
+            "layer",
             "ack_every",
             "ack_interval",
             "rtt",

@@ -7,8 +7,11 @@ use clap::{Args, ValueHint};
 
 use super::apart::{self, Document};
 use super::format::{Format, FormatArgs};
+use super::known::one_of;
 use super::read::Saved;
 use super::{render, tell};
+use zc_report::Per;
+use zc_run::nearest::unknown_among;
 use zc_run::{Error, Result, Run};
 
 /// Arguments of `zc show`.
@@ -18,7 +21,11 @@ pub(super) struct ShowArgs {
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(super) file: PathBuf,
     /// Print the folded stacks of a run of `zc profile`, as flame graph tools read them
-    #[arg(long, help_heading = "Output", conflicts_with_all = ["json", "csv", "markdown"])]
+    #[arg(
+        long,
+        help_heading = "Output",
+        conflicts_with_all = ["json", "csv", "markdown", "commit_message"],
+    )]
     pub(super) folded: bool,
     /// Add a table of costs with so many ns for each fragment of a packet, which a network card
     /// maps for DMA (runs over the link null)
@@ -27,11 +34,33 @@ pub(super) struct ShowArgs {
         value_name = "NS",
         allow_hyphen_values = true,
         help_heading = "Output",
-        conflicts_with_all = ["json", "csv", "markdown", "folded"],
+        conflicts_with_all = ["json", "csv", "markdown", "commit_message", "folded"],
     )]
     pub(super) dma_ns_per_fragment: Option<String>,
+    /// Add a table of what a packet, a system call and an acknowledgement cost, as far as they were
+    /// counted: packet,call,ack
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        value_parser = one_of(COUNTED.iter().map(|(name, _)| *name), counted),
+        hide_possible_values = true,
+        help_heading = "Output",
+        conflicts_with_all = ["json", "csv", "markdown", "commit_message", "folded"],
+    )]
+    pub(super) per: Vec<Per>,
     #[command(flatten)]
     pub(super) format: FormatArgs,
+}
+
+/// What `--per` takes.
+const COUNTED: [(&str, Per); 3] = [("packet", Per::Packet), ("call", Per::Call), ("ack", Per::Ack)];
+
+fn counted(name: &str) -> Result<Per> {
+    let found = COUNTED.iter().find(|(known, _)| *known == name);
+    found
+        .map(|(_, per)| *per)
+        .ok_or_else(|| unknown_among("count", name, &COUNTED.map(|(known, _)| known)))
 }
 
 /// The most that a fragment may cost, ns: it would be more than all else.
@@ -83,6 +112,10 @@ fn text(run: Run, args: &ShowArgs) -> Result<String> {
     if let Some(ns) = &args.dma_ns_per_fragment {
         text.push('\n');
         text.push_str(&render::dma(&run, ns_per_fragment(ns)?, &args.file, args.format.width)?);
+    }
+    if !args.per.is_empty() {
+        text.push('\n');
+        text.push_str(&render::per(&run, &args.per, &args.file, args.format)?);
     }
     // The program ends here: freeing a million allocations would take longer than printing.
     std::mem::forget(run);

@@ -58,31 +58,11 @@ pub fn compare(
     margin: Option<f64>,
     calibration: Option<&Calibration>,
 ) -> (Vec<Compared>, Option<Judgement>) {
-    let mut before = KeptBlocks::from_run(old.run);
-    let mut after: Vec<Option<KeptBlocks<'_>>> = new
-        .iter()
-        .map(|new| (!same_run(old, new)).then(|| KeptBlocks::from_run(new.run)))
-        .collect();
-    // Only costs by wall time include what other programs took.
-    let all = std::iter::once(&before).chain(after.iter().flatten());
-    if differ(all.map(|kept| kept.account)) {
-        before = before.at_wall_time(old.run);
-        for (after, new) in after.iter_mut().zip(new) {
-            *after = after.take().map(|after| after.at_wall_time(new.run));
-        }
-    }
-    // A net cost and a gross one differ by the harness alone.
-    let net = before.is_net() && after.iter().flatten().all(KeptBlocks::is_net);
-    if !net {
-        before = before.gross();
-        after = after.into_iter().map(|after| after.map(KeptBlocks::gross)).collect();
-    }
-    let basis = calibration.map(Calibration::basis);
-    let pairs: Vec<Pair> = new
-        .iter()
-        .zip(after)
-        .map(|(new, after)| Pair::new(old, &before, new, after, net, basis))
-        .collect();
+    conclude(&pairs(old, new, calibration), margin)
+}
+
+/// The results of all comparisons, with their verdicts.
+fn conclude(pairs: &[Pair], margin: Option<f64>) -> (Vec<Compared>, Option<Judgement>) {
     let mut compared: Vec<Compared> = pairs.iter().map(|pair| pair.compared.clone()).collect();
     // The rows of all comparisons: index of the comparison, index of the row.
     let rows: Vec<(usize, usize)> = pairs
@@ -119,16 +99,74 @@ pub fn compare(
     (compared, judgement)
 }
 
+/// One-sided p-values of a cell's ratio between two selections.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct OneSided {
+    /// Of the hypothesis that the new cost is not above the old one.
+    pub not_above: f64,
+    /// Of the hypothesis that it is above the old one by the margin or more.
+    pub above_by_margin: f64,
+}
+
+/// Compares one cell: both selections name it. The tests are `None` where it cannot be compared, or
+/// has too few blocks.
+pub fn one_cell(
+    old: &Selection<'_>,
+    new: &Selection<'_>,
+    margin: f64,
+) -> (Compared, Option<OneSided>) {
+    let pairs = pairs(old, std::slice::from_ref(new), None);
+    let (mut compared, _) = conclude(&pairs, None);
+    let row = pairs.first().and_then(|pair| pair.rows.first());
+    let effect = row.and_then(|row| row.effect(compared[0].reference_moved));
+    let tests = effect.and_then(|effect| {
+        Some(OneSided {
+            not_above: effect.one_sided_p_values(0.0)?.0,
+            above_by_margin: effect.one_sided_p_values(margin)?.1,
+        })
+    });
+    (compared.swap_remove(0), tests)
+}
+
+/// What is compared with what.
+fn pairs(
+    old: &Selection<'_>,
+    new: &[Selection<'_>],
+    calibration: Option<&Calibration>,
+) -> Vec<Pair> {
+    let mut before = KeptBlocks::from_run(old.run);
+    let mut after: Vec<Option<KeptBlocks<'_>>> = new
+        .iter()
+        .map(|new| (!same_run(old, new)).then(|| KeptBlocks::from_run(new.run)))
+        .collect();
+    // Only costs by wall time include what other programs took.
+    let all = std::iter::once(&before).chain(after.iter().flatten());
+    if differ(all.map(|kept| kept.account)) {
+        before = before.at_wall_time(old.run);
+        for (after, new) in after.iter_mut().zip(new) {
+            *after = after.take().map(|after| after.at_wall_time(new.run));
+        }
+    }
+    // A net cost and a gross one differ by the harness alone.
+    let net = before.is_net() && after.iter().flatten().all(KeptBlocks::is_net);
+    if !net {
+        before = before.gross();
+        after = after.into_iter().map(|after| after.map(KeptBlocks::gross)).collect();
+    }
+    let basis = calibration.map(Calibration::basis);
+    new.iter()
+        .zip(after)
+        .map(|(new, after)| Pair::new(old, &before, new, after, net, basis))
+        .collect()
+}
+
 fn judge(
     compared: &[Compared],
     rows: &[(usize, usize)],
     effects: &[Option<&Effect>],
     margin: f64,
 ) -> Judgement {
-    let label = |(at, row): &(usize, usize)| {
-        let (compared, cell) = (&compared[*at], &compared[*at].cells[*row]);
-        format!("{}: {}", compared.new.name, cell.new_label.as_ref().unwrap_or(&cell.label))
-    };
+    let label = |(at, row): &(usize, usize)| compared[*at].name_of(&compared[*at].cells[*row]);
     let (mut worse, mut undecided, mut open) = (Vec::new(), Vec::new(), false);
     for (place, test) in rows.iter().zip(verdicts::against_margin(effects, margin)) {
         match test {

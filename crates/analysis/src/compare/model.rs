@@ -61,6 +61,13 @@ pub struct Compared {
     pub none_worse_by: Option<f64>,
 }
 
+impl Compared {
+    /// The name of one of its cells in a [`Judgement`].
+    pub fn name_of(&self, cell: &CellChange) -> String {
+        format!("{}: {}", self.new.name, cell.new_label.as_ref().unwrap_or(&cell.label))
+    }
+}
+
 /// The calibration that a comparison used.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct CalibrationBasis {

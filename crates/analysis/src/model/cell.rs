@@ -95,6 +95,12 @@ pub struct CellEstimate {
     pub failed_zero_copy: bool,
     /// Calls, packets, interrupts and so on, over the soaked windows of kept blocks.
     pub traffic: Traffic,
+    /// The cost by what was counted in these windows.
+    pub cost_per: CostPer,
+    /// State of the sockets as these windows closed.
+    pub sockets: SocketState,
+    /// Hardware events in these windows.
+    pub events: CountedEvents,
     /// Costs of the same traffic by getrusage and /proc/stat.
     pub others: Others,
 }
@@ -144,6 +150,12 @@ pub struct Traffic {
     pub packet_bytes: Option<f64>,
     /// Packets sent by the sending device per second.
     pub packets_per_s: Option<f64>,
+    /// Packets sent by the sending device per MB (10^6 bytes) of payload; `None` over the loopback
+    /// device, which sends acknowledgements too.
+    pub packets_per_mb: Option<f64>,
+    /// Segments that the sending sockets received per MB (10^6 bytes) of payload, by TCP_INFO
+    /// (tcpi_segs_in): acknowledgements.
+    pub acks_per_mb: Option<f64>,
     /// Average size of the packets received by the sending device in bytes, headers included
     /// (packets merged by GRO count separately).
     pub rx_packet_bytes: Option<f64>,
@@ -174,6 +186,57 @@ pub struct Traffic {
     /// Bytes that were mapped instead of copied, divided by bytes received; `None` for receive
     /// paths other than zerocopy-receive.
     pub mapped_share: Option<f64>,
+}
+
+/// CPU time by packets, calls and acknowledgements, in microseconds: the median cost of a byte,
+/// divided by how many of them there are per byte in the soaked windows. Their intervals are those
+/// of the cost: how many there are is taken as known. `None` where they were not counted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
+pub struct CostPer {
+    /// For each packet of the sending device; a GSO packet is one.
+    pub us_per_packet: Sides<Figure>,
+    /// For each system call of the side; of both ends for each of the sender.
+    pub us_per_call: Sides<Figure>,
+    /// For each acknowledgement that the sender received.
+    pub us_per_ack: Sides<Figure>,
+}
+
+/// State of a cell's sockets by the kernel, whatever was asked for: medians over windows, of the
+/// first flow. `None` where zc has none of them, or does not know.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct SocketState {
+    /// Congestion control of the senders (TCP_CONGESTION); of several each once, with `, ` between.
+    pub congestion: Option<String>,
+    /// Payload of a segment (tcpi_snd_mss).
+    pub mss_bytes: Option<u64>,
+    /// Congestion window (tcpi_snd_cwnd).
+    pub cwnd_packets: Option<u64>,
+    /// Where slow start ends (tcpi_snd_ssthresh); `None` before the first loss.
+    pub ssthresh_packets: Option<u64>,
+    /// The sender's buffer (SO_SNDBUF), as set or as the kernel has tuned it.
+    pub sndbuf_bytes: Option<u64>,
+    /// The receiver's (SO_RCVBUF), likewise.
+    pub rcvbuf_bytes: Option<u64>,
+    /// What the receiver lets its window grow to (tcpi_rcv_ssthresh).
+    pub rcv_ssthresh_bytes: Option<u64>,
+    /// tcpi_pacing_rate: a limit where something paces; `None` without one.
+    pub pacing_bytes_per_s: Option<u64>,
+}
+
+/// Hardware events per byte of payload on the CPUs of the flows, beyond those of the soakers, which
+/// idle windows show: medians over blocks, with zc's own harness in them, and with what other
+/// programs did. `None` without `--counters`, and where a flow may run on other CPUs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
+pub struct CountedEvents {
+    /// Cycles.
+    pub cycles_per_byte: Option<Figure>,
+    /// Instructions.
+    pub instructions_per_byte: Option<Figure>,
+    /// Misses of the last level of the cache.
+    pub llc_misses_per_byte: Option<Figure>,
+    /// Share of the time in which they were counted; below 1 where other users of the counters had
+    /// their turn, and counts are scaled up for that.
+    pub counted_share: Option<f64>,
 }
 
 /// Shares of the connection's busy time, by TCP_INFO (tcpi_rwnd_limited, tcpi_sndbuf_limited over

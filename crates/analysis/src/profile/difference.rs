@@ -1,13 +1,15 @@
 //! The difference between two paths by class: of one run, where both were sampled in the same
 //! blocks, or of two runs.
 
+use std::collections::BTreeSet;
+
 use schemars::JsonSchema;
 use serde::Serialize;
 use zc_stats::{Bootstrap, DEFAULT_RESAMPLES, expanded_confidence, quantile};
 
 use super::class::Class;
 use super::contexts::Context;
-use super::shares::{CellSamples, Drawn, Frames, class_at, context_at};
+use super::shares::{CellSamples, Drawn, Frames, class_at, context_at, function_at};
 use crate::figures::{bounds, finite, with_interval};
 use crate::kept::KeptBlocks;
 use crate::model::figure::{Bounds, Figure};
@@ -30,12 +32,15 @@ pub struct Difference {
     pub classes: Vec<PartDifference<Class>>,
     /// All contexts, in the order of [`Context::ALL`].
     pub contexts: Vec<PartDifference<Context>>,
+    /// The largest functions of either cell by their own time, without their callees: those that
+    /// differ most come first.
+    pub functions: Vec<PartDifference<String>>,
 }
 
-/// The costs of a class or a context in two cells.
+/// The costs of a class, a context or a function in two cells.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct PartDifference<T> {
-    /// Class or context.
+    /// Class, context, or name of the function.
     pub what: T,
     /// Cost in the first cell.
     #[serde(rename = "first_us_per_mb", serialize_with = "from_ns_per_kib")]
@@ -53,8 +58,13 @@ pub struct PartDifference<T> {
 /// kept block.
 pub fn difference(first: (&Run, &str), second: (&Run, &str)) -> Option<Difference> {
     let paired = std::ptr::eq(first.0, second.0);
-    let (mut one, level, seed) = sampled(first)?;
-    let (mut other, other_level, other_seed) = sampled(second)?;
+    let (first, second) = (Source::of(first)?, Source::of(second)?);
+    // What is large in one of them is counted in both.
+    let none = BTreeSet::new();
+    let largest = [first.count(&none).functions, second.count(&none).functions].concat();
+    let names: BTreeSet<String> = largest.into_iter().map(|(name, _)| name).collect();
+    let (mut one, mut other) = (first.count(&names), second.count(&names));
+    let (seed, other_seed) = (first.seed(), second.seed());
     if paired {
         let both: Vec<usize> =
             one.places().into_iter().filter(|place| other.places().contains(place)).collect();
@@ -72,7 +82,7 @@ pub fn difference(first: (&Run, &str), second: (&Run, &str)) -> Option<Differenc
     let (ones, others) = (drawn(&one, draws.as_ref()), drawn(&other, other_draws.as_ref()));
     let interval = |values: &[f64]| -> Option<Bounds> {
         let fewer = blocks.min(other_blocks);
-        let level = expanded_confidence(level.max(other_level), fewer)?;
+        let level = expanded_confidence(first.kept.level.max(second.kept.level), fewer)?;
         let (draws, _) = (draws.as_ref()?, other_draws.as_ref()?);
         if paired {
             draws.bca_interval(values, level).and_then(bounds)
@@ -80,17 +90,19 @@ pub fn difference(first: (&Run, &str), second: (&Run, &str)) -> Option<Differenc
             percentiles(values, level)
         }
     };
-    let figure = |of: &dyn Fn(&Drawn) -> f64| -> Option<Figure> {
-        let longest = 1 + DEFAULT_RESAMPLES + if paired { blocks } else { 0 };
-        let values: Vec<f64> = ones
-            .iter()
-            .zip(&others)
-            .take(longest)
-            .map(|(one, other)| of(other) - of(one))
-            .collect();
-        let value = finite(*values.first()?)?;
-        Some(with_interval(value, interval(&values), blocks.min(other_blocks)))
-    };
+    let figure_of =
+        |one_of: &dyn Fn(&Drawn) -> f64, other_of: &dyn Fn(&Drawn) -> f64| -> Option<Figure> {
+            let longest = 1 + DEFAULT_RESAMPLES + if paired { blocks } else { 0 };
+            let values: Vec<f64> = ones
+                .iter()
+                .zip(&others)
+                .take(longest)
+                .map(|(one, other)| other_of(other) - one_of(one))
+                .collect();
+            let value = finite(*values.first()?)?;
+            Some(with_interval(value, interval(&values), blocks.min(other_blocks)))
+        };
+    let figure = |of: &dyn Fn(&Drawn) -> f64| figure_of(of, of);
     let cost = |place: usize| move |draw: &Drawn| draw.shares[place] * draw.cost_ns_per_kib;
     let part = |place: usize| {
         Some((cost(place)(ones.first()?), cost(place)(others.first()?), figure(&cost(place))?))
@@ -104,14 +116,35 @@ pub fn difference(first: (&Run, &str), second: (&Run, &str)) -> Option<Differenc
         .into_iter()
         .filter_map(|context| Some(part_difference(context, part(context_at(context))?)))
         .collect();
+    let function = |name: &String| {
+        let (one, other) = (places(&one, name), places(&other, name));
+        let (one_of, other_of) = (cost_of(&one), cost_of(&other));
+        let costs = (one_of(ones.first()?), other_of(others.first()?));
+        Some(part_difference(name.clone(), (costs.0, costs.1, figure_of(&one_of, &other_of)?)))
+    };
+    let mut functions: Vec<PartDifference<String>> = names.iter().filter_map(function).collect();
+    functions.sort_by(|a, b| b.difference.value.abs().total_cmp(&a.difference.value.abs()));
     let is_timer = |run: &Run| {
         run.header.sampling.as_ref().is_some_and(|it| it.event == SampledEvent::CpuClock)
     };
-    let event = match is_timer(first.0) || is_timer(second.0) {
+    let event = match is_timer(first.run) || is_timer(second.run) {
         true => SampledEvent::CpuClock,
         false => SampledEvent::Cycles,
     };
-    Some(Difference { paired, event, all: figure(&|draw| draw.cost_ns_per_kib), classes, contexts })
+    let all = figure(&|draw| draw.cost_ns_per_kib);
+    Some(Difference { paired, event, all, classes, contexts, functions })
+}
+
+/// The indices of a function's parts. Its name stands for several symbols where the compiler has
+/// made several of it.
+fn places(sampled: &CellSamples, name: &str) -> Vec<usize> {
+    let named = sampled.functions.iter().enumerate().filter(|(_, (own, _))| own == name);
+    named.map(|(at, _)| function_at(at)).collect()
+}
+
+/// The cost of these parts together.
+fn cost_of(places: &[usize]) -> impl Fn(&Drawn) -> f64 {
+    move |draw: &Drawn| places.iter().map(|at| draw.shares[*at]).sum::<f64>() * draw.cost_ns_per_kib
 }
 
 fn part_difference<T>(
@@ -121,12 +154,30 @@ fn part_difference<T>(
     PartDifference { what, first_ns_per_kib, second_ns_per_kib, difference }
 }
 
-fn sampled((run, label): (&Run, &str)) -> Option<(CellSamples, f64, u64)> {
-    let profile = Profile::from_run(run)?;
-    let kept = KeptBlocks::from_run(run);
-    let place = run.header.plan.cells.iter().position(|cell| cell.label == label)?;
-    let sampled = CellSamples::count(run, &kept, &profile, &Frames::classify(&profile, run), place);
-    Some((sampled, kept.level, run.header.plan.seed))
+/// A cell of a sampled run.
+struct Source<'a> {
+    run: &'a Run,
+    profile: Profile,
+    frames: Frames,
+    kept: KeptBlocks<'a>,
+    place: usize,
+}
+
+impl<'a> Source<'a> {
+    fn of((run, label): (&'a Run, &str)) -> Option<Self> {
+        let profile = Profile::from_run(run)?;
+        let place = run.header.plan.cells.iter().position(|cell| cell.label == label)?;
+        let (frames, kept) = (Frames::classify(&profile, run), KeptBlocks::from_run(run));
+        Some(Self { run, profile, frames, kept, place })
+    }
+
+    fn count(&self, names: &BTreeSet<String>) -> CellSamples {
+        CellSamples::count(self.run, &self.kept, &self.profile, &self.frames, self.place, names)
+    }
+
+    fn seed(&self) -> u64 {
+        self.run.header.plan.seed
+    }
 }
 
 impl CellSamples {

@@ -27,6 +27,8 @@ pub use difference::{Difference, PartDifference, difference};
 pub use model::{CellProfile, ClassPart, ContextPart, FunctionPart, Part, ProfileEstimates};
 pub use tree::{Flame, tree};
 
+use std::collections::BTreeSet;
+
 use crate::cells;
 use crate::kept::KeptBlocks;
 use crate::parallel;
@@ -76,7 +78,7 @@ fn cell(
     place: usize,
 ) -> CellProfile {
     let estimate = cells::cell(kept, place);
-    let sampled = CellSamples::count(run, kept, profile, frames, place);
+    let sampled = CellSamples::count(run, kept, profile, frames, place, &BTreeSet::new());
     let parts = parts(&sampled, kept.level, kept.header.plan.seed);
     let class = |class: Class| ClassPart { class, part: parts.class(class) };
     let context = |context: Context| ContextPart { context, part: parts.context(context) };

@@ -1,6 +1,6 @@
 //! Counts samples into parts of a cost, and computes their intervals.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use zc_stats::{Bootstrap, DEFAULT_RESAMPLES, expanded_confidence};
 
@@ -125,7 +125,7 @@ impl Counter<'_> {
                 if let Some(function) =
                     symbol(self.profile, frame).and_then(|symbol| self.functions.get(&symbol))
                 {
-                    parts[FUNCTIONS_AT + function] += count;
+                    parts[function_at(*function)] += count;
                 }
             }
         }
@@ -140,12 +140,15 @@ fn symbol(profile: &Profile, frame: u32) -> Option<usize> {
 }
 
 impl CellSamples {
+    /// Counts the samples of the cell at `place` of the plan. The functions with these names are
+    /// counted, too, whatever their size.
     pub(super) fn count(
         run: &Run,
         kept: &KeptBlocks,
         profile: &Profile,
         frames: &Frames,
         place: usize,
+        wanted: &BTreeSet<String>,
     ) -> Self {
         let cell = &kept.header.plan.cells[place];
         let cpus = cpus_of_both(kept.header, &cell.levels);
@@ -168,7 +171,8 @@ impl CellSamples {
             .collect();
         let mut counter =
             Counter { profile, frames, cpus, functions: HashMap::new(), parts: FUNCTIONS_AT };
-        let functions = counter.name_functions(windows.iter().map(|(_, _, window)| *window));
+        let functions =
+            counter.name_functions(windows.iter().map(|(_, _, window)| *window), wanted);
 
         let (mut idle, mut idle_ns) = ((vec![0.0; counter.parts], 0.0), 0.0);
         for window in places.iter().filter_map(|at| window(at, None)) {
@@ -256,10 +260,12 @@ impl CellSamples {
 }
 
 impl Counter<'_> {
-    /// Chooses the functions counted by name: the largest of all, and the largest without a class.
+    /// Chooses the functions counted by name: the largest of all, the largest without a class, and
+    /// those that are wanted.
     fn name_functions<'w>(
         &mut self,
         windows: impl Iterator<Item = &'w WindowSamples>,
+        wanted: &BTreeSet<String>,
     ) -> Vec<(String, Class)> {
         let mut counts: HashMap<usize, HashMap<Class, u64>> = HashMap::new();
         for window in windows {
@@ -288,14 +294,19 @@ impl Counter<'_> {
         each.sort_by_key(|(symbol, _, count)| (std::cmp::Reverse(*count), *symbol));
         let unknown = each.iter().filter(|(_, class, _)| *class == Class::Unknown).take(UNKNOWN);
         let known = each.iter().filter(|(_, class, _)| *class != Class::Unknown).take(FUNCTIONS);
-        let chosen: Vec<(usize, Class)> =
+        let mut chosen: Vec<(usize, Class)> =
             known.chain(unknown).map(|(symbol, class, _)| (*symbol, *class)).collect();
+        let name =
+            |symbol: usize| self.profile.symbols.get(symbol).map_or("", |name| function_name(name));
+        let largest: BTreeSet<usize> = chosen.iter().map(|(symbol, _)| *symbol).collect();
+        let others = each.iter().map(|(symbol, class, _)| (*symbol, *class));
+        chosen.extend(
+            others
+                .filter(|(symbol, _)| !largest.contains(symbol) && wanted.contains(name(*symbol))),
+        );
         self.functions = chosen.iter().enumerate().map(|(at, (symbol, _))| (*symbol, at)).collect();
         self.parts = FUNCTIONS_AT + chosen.len();
-        let name = |symbol: usize| {
-            self.profile.symbols.get(symbol).map_or("", |name| function_name(name)).to_owned()
-        };
-        chosen.into_iter().map(|(symbol, class)| (name(symbol), class)).collect()
+        chosen.into_iter().map(|(symbol, class)| (name(symbol).to_owned(), class)).collect()
     }
 }
 
@@ -312,6 +323,11 @@ pub(super) fn class_at(class: Class) -> usize {
 
 pub(super) fn context_at(context: Context) -> usize {
     CONTEXTS_AT + context.place()
+}
+
+/// The index of a function by its place in [`CellSamples::functions`].
+pub(super) fn function_at(at: usize) -> usize {
+    FUNCTIONS_AT + at
 }
 
 /// Parts of a cell's cost with their intervals.
@@ -335,7 +351,7 @@ impl Parts {
     }
 
     pub(super) fn function(&self, at: usize) -> Part {
-        self.at(FUNCTIONS_AT + at)
+        self.at(function_at(at))
     }
 }
 

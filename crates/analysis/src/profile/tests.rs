@@ -121,6 +121,27 @@ fn the_difference_of_two_paths_is_in_the_classes_that_differ() {
 }
 
 #[test]
+fn the_difference_of_two_runs_is_in_the_function_that_one_of_them_lacks() {
+    let other = with_samples(Synthetic { seed: 99, ..world() }.run(), truth);
+    // Small functions are named where they are large in the other run.
+    for found in [
+        difference((&run(), "read+send"), (&other, "sendfile")).unwrap(),
+        difference((&other, "read+send"), (&other, "sendfile")).unwrap(),
+    ] {
+        let function = &found.functions[0];
+        assert_eq!(function.what, "_copy_from_iter");
+        assert!(near(function.first_ns_per_kib, 400.0), "{function:?}");
+        assert!(function.second_ns_per_kib.abs() < 1e-9, "{function:?}");
+        let interval = function.difference.interval.unwrap();
+        assert!(interval.contains(-400.0) && !interval.contains(0.0), "{interval:?}");
+        let same = found.functions.iter().find(|each| each.what == "tcp_sendmsg").unwrap();
+        assert!(same.difference.interval.unwrap().contains(0.0), "{same:?}");
+        let own: f64 = found.functions.iter().map(|each| each.first_ns_per_kib).sum();
+        assert!(own > 700.0 && own < 800.0, "all but user mode: {own}");
+    }
+}
+
+#[test]
 fn intervals_of_the_difference_of_a_path_to_itself_contain_0_as_often_as_stated() {
     let (mut intervals, mut missed) = (0, 0);
     for seed in 0..20 {

@@ -5,11 +5,11 @@ use super::model::{
     Answer, Errors, LineAnswer, LineVerdict, Outcome, PhaseName, Saving, Together, Worths,
 };
 use super::phase::{Phase, Phases, State};
-use super::verdict;
+use super::states::step_name;
 use super::worth::{Basis, matters_from};
+use super::{steps, verdict};
 use crate::interim::CONFIDENCE;
 use crate::model::figure::{Figure, RatioFigure};
-use crate::model::verdict::Comparison;
 use crate::price::Price;
 
 /// What a tuning is about.
@@ -35,18 +35,26 @@ pub fn answer(phases: &Phases<'_>, question: &Question<'_>) -> Answer {
         per_core_hour: question.price.map(|price| price.per_core_hour),
     };
     let lines = question.lines;
-    let verdicts: Vec<LineVerdict> =
-        (0..lines.len()).map(|at| verdict::verdict(phases, at, &lines[at])).collect();
+    let mut verdicts = verdict::verdicts(phases, lines);
     let winners = verdict::of_verdicts(phases, lines, &verdicts);
-    let measured = phases.together.filter(|_| winners.len() > 1).and_then(together_state);
-    let together = measured.map(|(phase, state)| together(phases, phase, &state, &winners));
+    let measured = phases.together.filter(|_| winners.len() > 1);
+    let saves = |at: &usize| matches!(verdicts[*at], LineVerdict::Change { saves: Some(_), .. });
+    let must_save = winners.iter().any(saves);
+    let together =
+        measured.map(|phase| together(phases, phase, steps::order(&verdicts, &winners), must_save));
     let change = match &together {
         // The best one by itself is confirmed, and what the others add to it is not.
-        Some(together) if !together.saves && !only_latency(&verdicts, &winners) => {
-            winners[..1].to_vec()
+        Some(together) if !stand(together, must_save) => winners[..1].to_vec(),
+        Some(Together { lines, enough, .. }) => {
+            let (stay, go) = lines.split_at(*enough);
+            for at in go {
+                add_nothing(&mut verdicts[*at]);
+            }
+            winners.into_iter().filter(|at| stay.contains(at)).collect()
         }
-        _ => winners,
+        None => winners,
     };
+    let measured = measured.zip(together.as_ref());
     let lines: Vec<LineAnswer> = std::iter::zip(lines, verdicts)
         .enumerate()
         .map(|(index, (line, verdict))| line_answer(phases, index, line, verdict, &basis))
@@ -59,6 +67,7 @@ pub fn answer(phases: &Phases<'_>, question: &Question<'_>) -> Answer {
         together,
         saving,
         present_latency: deciding.present_latency(),
+        paced_by: paced_by(&deciding.run.header.plan.fixed.congestion),
         present_us_per_request: deciding.present().and_then(|it| it.cost?.us_per_request),
         cores: question.cores,
         price_per_core_hour: basis.per_core_hour,
@@ -67,6 +76,12 @@ pub fn answer(phases: &Phases<'_>, question: &Question<'_>) -> Answer {
         change,
         lines,
     }
+}
+
+/// A congestion control, if it paces by timers itself: BBR does, whatever the queueing discipline
+/// (`bbr_init` in <https://github.com/torvalds/linux/blob/master/net/ipv4/tcp_bbr.c>).
+fn paced_by(congestion: &str) -> Option<String> {
+    congestion.starts_with("bbr").then(|| congestion.to_owned())
 }
 
 fn outcome(phases: &Phases<'_>, change: &[usize]) -> Outcome {
@@ -82,35 +97,35 @@ fn outcome(phases: &Phases<'_>, change: &[usize]) -> Outcome {
     }
 }
 
-/// Whether all lines to change only lower p99, so that no saving of CPU is to be expected.
-fn only_latency(verdicts: &[LineVerdict], winners: &[usize]) -> bool {
-    winners.iter().all(|at| matches!(verdicts[*at], LineVerdict::Change { saves: None, .. }))
+/// Whether lines may be advised together: all of them answer, and save if they must.
+fn stand(together: &Together, must_save: bool) -> bool {
+    let has_broken = together.steps.last().is_some_and(|all| all.broke.is_some());
+    !has_broken && (together.saves || !must_save)
 }
 
-/// The state of the run that has all lines to change.
-fn together_state(phase: Phase<'_>) -> Option<(Phase<'_>, State<'_>)> {
-    Some((phase, phase.compared().next()?))
-}
-
-fn together(
-    phases: &Phases<'_>,
-    phase: Phase<'_>,
-    state: &State<'_>,
-    winners: &[usize],
-) -> Together {
-    Together {
-        lines: winners.to_vec(),
-        ratio: state.cell.ratio.both,
-        saves: is_cheaper(phase, state),
-        p99_rises: verdict::risen_p99(phases, phase, state),
-        latency: state.latency(),
-        present_latency: phase.present_latency(),
-        errors: phase.errors(&state.cell.label),
+fn add_nothing(verdict: &mut LineVerdict) {
+    if let LineVerdict::Change { saves, p99_falls } = *verdict {
+        *verdict = LineVerdict::AddsNothing { saves, p99_falls };
     }
 }
 
-fn is_cheaper(phase: Phase<'_>, state: &State<'_>) -> bool {
-    matches!(phase.comparison(state), Some(Comparison::Cheaper { .. }))
+/// The lines in one state, as far as they are enough.
+fn together(phases: &Phases<'_>, phase: Phase<'_>, lines: Vec<usize>, must_save: bool) -> Together {
+    let steps = steps::steps(phase, lines.len());
+    let enough = steps::enough(phase, &steps, must_save);
+    let label = step_name(enough, lines.len());
+    let state = phase.state(&label);
+    Together {
+        lines,
+        enough,
+        ratio: state.and_then(|state| state.cell.ratio.both),
+        saves: state.is_some_and(|state| steps::cheaper(phase, &state)),
+        p99_rises: state.and_then(|state| verdict::risen_p99(phases, phase, &state)),
+        latency: state.and_then(|state| state.latency()),
+        present_latency: phase.present_latency(),
+        errors: phase.errors(&label),
+        steps,
+    }
 }
 
 fn saved_us(state: &State<'_>) -> Option<Figure> {
@@ -121,7 +136,7 @@ fn saved_us(state: &State<'_>) -> Option<Figure> {
 fn saving(
     change: &[usize],
     lines: &[LineAnswer],
-    measured: Option<(Phase<'_>, State<'_>)>,
+    measured: Option<(Phase<'_>, &Together)>,
     basis: &Basis,
 ) -> Option<Saving> {
     let (phase, ratio, us_per_request): (PhaseName, Option<RatioFigure>, Figure) = match change {
@@ -133,9 +148,9 @@ fn saving(
             (line.phase?, line.ratio, saved)
         }
         _ => {
-            let (phase, state) = measured?;
-            let saved = saved_us(&state).filter(|_| is_cheaper(phase, &state))?;
-            (PhaseName::Together, state.cell.ratio.both, saved)
+            let (phase, Together { lines, enough, ratio, saves, .. }) = measured?;
+            let state = phase.state(&step_name(*enough, lines.len()))?;
+            (PhaseName::Together, *ratio, saved_us(&state).filter(|_| *saves)?)
         }
     };
     Some(Saving {

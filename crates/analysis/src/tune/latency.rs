@@ -99,6 +99,11 @@ pub(super) fn seems_fallen(run: &Pair) -> Option<f64> {
     Scatter(0.0).fallen(&[*run])
 }
 
+/// Whether p99 may fall by more than a quarter: it seems to, or there are too few requests to tell.
+pub(super) fn may_fall(run: &Pair) -> bool {
+    log_ratio(run).is_none_or(|log| log < FALLEN.ln())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -134,6 +139,8 @@ mod tests {
     fn a_few_requests_have_no_p99() {
         let few = Latency { requests: 999, ..latency(10) };
         assert_eq!(seems_fallen(&(few, latency(1_000))), None);
+        assert!(may_fall(&(few, latency(1_000))) && may_fall(&(latency(700), latency(1_000))));
+        assert!(!may_fall(&(latency(800), latency(1_000))));
         assert_eq!(Scatter(0.0).risen(&[(latency(1_000), few)]), None);
         assert_eq!(Scatter(0.0).risen(&[(latency(1_000), latency(0))]), None);
         assert_eq!(Scatter(0.0).risen(&[]), None);

@@ -6,7 +6,8 @@
 //! their number ([`crate::Comparison`]). Nothing that was used to choose a line is used to test it,
 //! so the choice costs no error (D. R. Cox, A note on data-dependent choice of a test, Biometrika
 //! 62, 1975, 441-444). The **together** run has all lines that are to be changed in one state, as
-//! effects do not add up.
+//! effects do not add up, and fewer and fewer of them in others: those that add nothing are left out
+//! ([`in_steps`]).
 //!
 //! Without a confirming run (interrupted, or no budget for it) the verdicts of the screening stand:
 //! they are corrected for the number of all its lines.
@@ -21,6 +22,7 @@ mod model;
 mod phase;
 mod promising;
 mod states;
+mod steps;
 mod verdict;
 mod worth;
 
@@ -29,11 +31,12 @@ pub use answer::{Question, answer};
 pub use line::{Fate, Line};
 pub use model::{
     Answer, Errors, Latency, LineAnswer, LineVerdict, Outcome, PhaseAccount, PhaseName, Saving,
-    Together, Worth, Worths,
+    Step, Together, Worth, Worths,
 };
 pub use phase::{Phase, Phases};
 pub use promising::{MOST_PROMISING, promising};
-pub use states::{PRESENT, TOGETHER, candidate_of_state, state_name};
+pub use states::{PRESENT, TOGETHER, candidate_of_state, state_name, step_states};
+pub use steps::in_steps;
 pub use verdict::winners;
 
 #[cfg(test)]

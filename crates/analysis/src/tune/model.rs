@@ -26,6 +26,9 @@ pub struct Answer {
     pub saving: Option<Saving>,
     /// Latency in the present state: its p50 and p99, in the phase that decided.
     pub present_latency: Option<Latency>,
+    /// Congestion control of the present state, where it paces what is sent by timers: p99 is then
+    /// that of the pacing.
+    pub paced_by: Option<String>,
     /// Cost of a request in the present state, in the phase that decided, in microseconds.
     pub present_us_per_request: Option<Figure>,
     /// CPUs of the host.
@@ -109,6 +112,13 @@ pub enum LineVerdict {
         /// Share by which p99 falls, where it does so by more than chance.
         p99_falls: Option<f64>,
     },
+    /// It is to be changed by itself, and adds nothing beside the lines that are.
+    AddsNothing {
+        /// Share of the present cost that it saves by itself; `None` where it saves none.
+        saves: Option<f64>,
+        /// Share by which p99 falls by itself, where it does so by more than chance.
+        p99_falls: Option<f64>,
+    },
     /// It saves CPU, and p99 rises.
     CostsLatency {
         /// Share of the present cost that it saves.
@@ -141,7 +151,7 @@ pub enum LineVerdict {
         /// The server's words.
         words: String,
     },
-    /// With it the responses were not those of the present state, or trials failed.
+    /// With it the server did not answer, or not as in the present state, or it ended.
     Broke {
         /// How.
         how: String,
@@ -170,11 +180,13 @@ pub struct Errors {
     pub first: String,
 }
 
-/// The lines to change, measured in one state.
+/// The lines that are to be changed by themselves, measured in one state.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Together {
-    /// Indices of the lines.
+    /// Indices of the lines, in the order in which they were added.
     pub lines: Vec<usize>,
+    /// How many of them, the first ones, are enough: what follows is of these.
+    pub enough: usize,
     /// CPU per request divided by that in the present state.
     pub ratio: Option<RatioFigure>,
     /// Whether they were shown to save CPU together.
@@ -188,6 +200,23 @@ pub struct Together {
     pub present_latency: Option<Latency>,
     /// Trials that failed.
     pub errors: Option<Errors>,
+    /// The first line, the first two, and so on up to all.
+    pub steps: Vec<Step>,
+}
+
+/// Several lines in one state, one more than in the step before.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Step {
+    /// Number of lines.
+    pub lines: usize,
+    /// CPU per request divided by that in the present state.
+    pub ratio: Option<RatioFigure>,
+    /// CPU per request divided by that with all lines; `None` for these.
+    pub by_all: Option<RatioFigure>,
+    /// p50 and p99.
+    pub latency: Option<Latency>,
+    /// How the server did not answer as in the present state, or ended; `None`: it did neither.
+    pub broke: Option<String>,
 }
 
 /// What the change saves.

@@ -6,7 +6,13 @@ use crate::model::cell::CellEstimate;
 use crate::model::estimates::Estimates;
 use crate::model::requests::RequestCost;
 use crate::model::verdict::Comparison;
-use zc_run::{Cell, Run, Support};
+use zc_run::{Cell, Run, Slot, Support};
+
+/// More than this share of a state's trials failed: what remains of it is no measurement.
+const MOST_FAILED: f64 = 0.5;
+
+/// So many trials failed one after the other, and none came after them: the server has ended.
+const ENDED: usize = 2;
 
 /// A run of a server whose states are lines, with its estimates.
 #[derive(Debug, Clone, Copy)]
@@ -37,7 +43,7 @@ pub(super) struct State<'a> {
 
 impl<'a> Phase<'a> {
     /// The state of a label.
-    fn state(self, label: &str) -> Option<State<'a>> {
+    pub(super) fn state(self, label: &str) -> Option<State<'a>> {
         let cell = self.estimates.cells.iter().find(|cell| cell.label == label)?;
         let cost = self.estimates.requests.iter().find(|cost| cost.label == label);
         Some(State { cell, cost })
@@ -95,15 +101,43 @@ impl<'a> Phase<'a> {
         Some(Errors { trials: 1 + failed.count(), first })
     }
 
-    /// Why the state of a line could not be measured at all.
-    pub(super) fn unavailable(self, index: usize) -> Option<&'a str> {
+    /// How a state broke: it did not answer as it should when the run began, most of its trials
+    /// failed, or all of the last ones; `None`: it did not.
+    pub(super) fn broke(self, label: &str) -> Option<String> {
         let mut rows = self.run.header.unavailable.iter();
-        rows.find_map(|row| match &row.support {
-            Support::No(why) if candidate_of_state(&row.name) == Some(index) => {
-                Some(why.reason.as_str())
-            }
+        let unavailable = rows.find_map(|row| match &row.support {
+            Support::No(why) if row.name == label => Some(why.reason.clone()),
             _ => None,
-        })
+        });
+        if unavailable.is_some() {
+            return unavailable;
+        }
+        let Errors { trials, first } = self.errors(label)?;
+        let all = trials + self.state(label).map_or(0, |state| state.cell.blocks);
+        if trials as f64 > MOST_FAILED * all as f64 {
+            return Some(format!("{trials} of {all} trials failed: {first}"));
+        }
+        let (last, why) = self.failed_last(label)?;
+        (last >= ENDED).then(|| format!("the last {last} of {all} trials failed: {why}"))
+    }
+
+    /// How the state of a line broke.
+    pub(super) fn line_broke(self, index: usize) -> Option<String> {
+        let cells = self.run.header.plan.cells.iter().map(|cell| &cell.label);
+        let rows = self.run.header.unavailable.iter().map(|row| &row.name);
+        let label = cells.chain(rows).find(|label| candidate_of_state(label) == Some(index))?;
+        self.broke(label)
+    }
+
+    /// Trials of a state that failed after the last one that did not, and why the first of them
+    /// did.
+    fn failed_last(self, label: &str) -> Option<(usize, &'a str)> {
+        let is_whole = |slot: &Slot| matches!(slot, Slot::Trial(trial) if trial.cell == label);
+        let blocks = self.run.blocks.iter().rev();
+        let last = blocks.take_while(|block| !block.slots.iter().any(is_whole));
+        let failed = last.flat_map(|block| block.failed.iter().rev());
+        let failed: Vec<_> = failed.filter(|trial| trial.cell == label).collect();
+        Some((failed.len(), &failed.last()?.reason))
     }
 
     pub(super) fn account(self, phase: PhaseName) -> PhaseAccount {

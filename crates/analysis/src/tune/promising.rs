@@ -24,7 +24,8 @@ pub fn promising(screening: Phase<'_>, lines: &[Line]) -> Vec<usize> {
     let mut faster: Vec<(f64, usize)> = Vec::new();
     for (index, state) in screening.lines() {
         let is_tried = lines.get(index).is_some_and(|line| line.fate == Fate::Tried);
-        if !is_tried || state.cell.perturbation.saturated {
+        let has_broken = screening.broke(&state.cell.label).is_some();
+        if !is_tried || has_broken || state.cell.perturbation.saturated {
             continue;
         }
         let falls = screening.latencies(&state).and_then(|run| seems_fallen(&run));

@@ -8,6 +8,18 @@ pub const PRESENT: &str = "present";
 /// The state with all lines that are to be changed.
 pub const TOGETHER: &str = "together";
 
+/// The states of several lines, which are added one after the other: all of `lines` first, then
+/// fewer and fewer, each with its name.
+pub fn step_states(lines: &[usize]) -> impl Iterator<Item = (String, &[usize])> {
+    let counts = (1..=lines.len()).rev();
+    counts.map(|count| (step_name(count, lines.len()), &lines[..count]))
+}
+
+/// The name of the state that has the first `count` lines of `all`.
+pub(super) fn step_name(count: usize, all: usize) -> String {
+    if count == all { TOGETHER.to_owned() } else { format!("first {count}") }
+}
+
 /// Longest name of a state, in characters ([`HostState`]).
 const LONGEST: usize = 40;
 
@@ -54,5 +66,16 @@ mod tests {
         assert_eq!(candidate_of_state(PRESENT), None);
         assert_eq!(candidate_of_state(TOGETHER), None);
         assert_eq!(candidate_of_state(""), None);
+    }
+
+    #[test]
+    fn lines_are_taken_away_from_the_end() {
+        let lines = [7, 2, 5];
+        let states: Vec<_> = step_states(&lines).collect();
+        let named = |name: &str, lines: &'static [usize]| (name.to_owned(), lines);
+        let expected =
+            [named(TOGETHER, &[7, 2, 5]), named("first 2", &[7, 2]), named("first 1", &[7])];
+        assert_eq!(states, expected);
+        assert!(states.iter().all(|(name, _)| candidate_of_state(name).is_none()));
     }
 }

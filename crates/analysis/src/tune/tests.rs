@@ -1,9 +1,11 @@
 //! The answer on machines whose truth is known.
 
-use super::worlds::{NEUTRAL, Truth, Tuning, World, lines, phase};
+use std::ops::Range;
+
+use super::worlds::{Measured, NEUTRAL, Truth, World, lines, phase};
 use super::*;
 use crate::estimate;
-use zc_run::{FailedTrial, Support, SupportRow, Unavailable};
+use zc_run::{FailedTrial, Slot, Support, SupportRow, Unavailable};
 
 fn truth(cpu: f64) -> Truth {
     Truth { cpu, ..NEUTRAL }
@@ -28,7 +30,8 @@ fn question(lines: &[Line]) -> Question<'_> {
 
 #[test]
 fn each_line_has_its_verdict_and_the_winners_are_measured_together() {
-    let truths = [truth(0.7), NEUTRAL, truth(1.3), truth(0.9), Truth { cpu: 0.8, p99: 1.5 }];
+    let truths =
+        [truth(0.7), NEUTRAL, truth(1.3), truth(0.9), Truth { cpu: 0.8, p99: 1.5, ..NEUTRAL }];
     let tuning = World::quiet(5).tune(&truths);
     let answer = tuning.answer();
     assert!((saves(&answer, 0) - 0.3).abs() < 0.02);
@@ -55,9 +58,11 @@ fn each_line_has_its_verdict_and_the_winners_are_measured_together() {
     assert_eq!(together.p99_rises, None);
     let saving = answer.saving.as_ref().unwrap();
     assert_eq!(saving.phase, PhaseName::Together);
-    // A request costs 50 us.
     let us = saving.us_per_request.value;
-    assert!((us / 18.5 - 1.0).abs() < 0.2, "{us}");
+    let costs = &tuning.together.as_ref().unwrap().1.requests;
+    let present = costs.iter().find(|cost| cost.label == PRESENT).unwrap();
+    let present_us = present.us_per_request.unwrap().value;
+    assert!((us / present_us - 0.37).abs() < 0.02, "{us} of {present_us}");
     let worth = saving.worth.busiest.unwrap();
     assert!((worth.cores.value - us * 2000.0 / 1e6).abs() < 1e-12 && worth.matters);
     assert!((saving.matters_from_requests_per_s.unwrap() - 1e4 / us).abs() < 1e-9);
@@ -120,7 +125,7 @@ fn at_most_six_go_on_and_the_seventh_says_so() {
 
 #[test]
 fn a_line_that_only_lowers_p99_is_changed_if_both_runs_have_it() {
-    let truths = [NEUTRAL, Truth { cpu: 1.0, p99: 0.6 }];
+    let truths = [NEUTRAL, Truth { p99: 0.6, ..NEUTRAL }];
     let mut tuning = World::quiet(9).tune(&truths);
     let answer = tuning.answer();
     let LineVerdict::Change { saves: None, p99_falls: Some(falls) } = answer.lines[1].verdict
@@ -157,6 +162,55 @@ fn lines_that_do_not_save_together_leave_the_best_one() {
     assert_eq!(answer.saving.unwrap().phase, PhaseName::Confirming);
 }
 
+fn same(cpu: f64, p99: f64) -> Truth {
+    Truth { cpu, p99, does: Some("the same") }
+}
+
+#[test]
+fn lines_that_do_the_same_leave_the_best_of_them() {
+    let tuning = World::quiet(20).tune(&[same(0.8, 1.0), same(0.85, 1.0), same(0.9, 1.0)]);
+    let answer = tuning.answer();
+    assert_eq!(answer.change, [0]);
+    for at in [1, 2] {
+        let verdict = &answer.lines[at].verdict;
+        assert!(matches!(verdict, LineVerdict::AddsNothing { saves: Some(_), .. }), "{verdict:?}");
+    }
+    let together = answer.together.unwrap();
+    assert_eq!((together.lines.as_slice(), together.enough), (&[0, 1, 2][..], 1));
+    assert!(together.saves && (together.ratio.unwrap().value - 0.8).abs() < 0.02);
+    let by_all: Vec<_> = together.steps.iter().map(|step| step.by_all).collect();
+    assert!((by_all[0].unwrap().value - 1.0).abs() < 0.02 && by_all[2].is_none(), "{by_all:?}");
+    assert_eq!(answer.saving.unwrap().phase, PhaseName::Confirming);
+}
+
+#[test]
+fn what_gains_something_else_comes_second_and_stays() {
+    let truths = [same(0.8, 1.0), same(0.85, 1.0), Truth { p99: 0.5, ..NEUTRAL }];
+    let tuning = World::quiet(21).tune(&truths);
+    assert_eq!(winners(&tuning.phases(), &tuning.lines), [0, 1, 2]);
+    assert_eq!(in_steps(&tuning.phases(), &tuning.lines), [0, 2, 1]);
+    let answer = tuning.answer();
+    assert_eq!(answer.change, [0, 2]);
+    assert_eq!(answer.saving.unwrap().phase, PhaseName::Together);
+}
+
+#[test]
+fn lines_with_which_together_the_server_ends_leave_the_best_one() {
+    let mut tuning = World::quiet(22).tune(&[truth(0.8), truth(0.9)]);
+    let (run, estimates) = tuning.together.as_mut().unwrap();
+    run.header.plan.cells.retain(|cell| cell.label != TOGETHER);
+    run.header.unavailable.push(SupportRow {
+        what: "cell".to_owned(),
+        name: TOGETHER.to_owned(),
+        support: Support::No(Unavailable::failed("no connection")),
+    });
+    *estimates = estimate(run);
+    let answer = tuning.answer();
+    assert_eq!(answer.change, [0]);
+    let all = answer.together.unwrap().steps.pop().unwrap();
+    assert_eq!((all.lines, all.broke.as_deref()), (2, Some("no connection")));
+}
+
 #[test]
 fn what_was_not_compared_says_why() {
     let mut tuning = World::quiet(12).tune(&[truth(0.8), NEUTRAL, truth(0.8), truth(0.7)]);
@@ -179,17 +233,16 @@ fn what_was_not_compared_says_why() {
     assert_eq!(promising(phase(&tuning.screening), &tuning.lines), [3]);
 }
 
-/// Fails the first `count` trials of the state of line 0 in a run.
-fn fail(tuning: &mut Tuning, count: usize) {
-    let (run, estimates) = tuning.confirming.as_mut().unwrap();
+/// Takes the trials of line 0 out of some blocks of a run; the first `failed` of them failed.
+fn take_out((run, estimates): &mut Measured, blocks: Range<usize>, failed: usize, reason: &str) {
     let mut labels = estimates.cells.iter().map(|cell| &cell.label);
     let label = labels.find(|label| candidate_of_state(label) == Some(0)).unwrap().clone();
-    for block in run.blocks.iter_mut().take(count) {
-        block.slots.retain(|slot| match slot {
-            zc_run::Slot::Trial(trial) => trial.cell != label,
-            zc_run::Slot::Idle(_) => true,
-        });
-        block.failed.push(FailedTrial { cell: label.clone(), reason: "status 500".to_owned() });
+    for (place, block) in run.blocks[blocks].iter_mut().enumerate() {
+        block.slots.retain(|slot| !matches!(slot, Slot::Trial(trial) if trial.cell == label));
+        if place < failed {
+            let reason = reason.to_owned();
+            block.failed.push(FailedTrial { cell: label.clone(), reason });
+        }
     }
     *estimates = estimate(run);
 }
@@ -197,16 +250,39 @@ fn fail(tuning: &mut Tuning, count: usize) {
 #[test]
 fn trials_that_fail_are_counted_and_most_of_them_break_a_line() {
     let mut tuning = World::quiet(13).tune(&[truth(0.8)]);
-    fail(&mut tuning, 3);
+    let confirming = tuning.confirming.as_mut().unwrap();
+    take_out(confirming, 0..3, 3, "status 500");
     let answer = tuning.answer();
     assert!((saves(&answer, 0) - 0.2).abs() < 0.03);
     let errors = answer.lines[0].errors.clone().unwrap();
     assert_eq!((errors.trials, errors.first.as_str()), (3, "status 500"));
-    fail(&mut tuning, 20);
+    let confirming = tuning.confirming.as_mut().unwrap();
+    take_out(confirming, 3..20, 17, "status 404");
     let answer = tuning.answer();
     let LineVerdict::Broke { how } = &answer.lines[0].verdict else { panic!("{answer:?}") };
     assert!(how.ends_with("trials failed: status 500"), "{how}");
     assert!(answer.change.is_empty());
+}
+
+/// A server that has ended answers none of what follows, and zc gives it up after some trials.
+#[test]
+fn a_line_with_which_the_server_ended_broke_however_much_was_measured_before() {
+    for in_screening in [true, false] {
+        let mut tuning = World::quiet(19).tune(&[truth(0.8), truth(0.9)]);
+        let run = match in_screening {
+            true => &mut tuning.screening,
+            false => tuning.confirming.as_mut().unwrap(),
+        };
+        take_out(run, 25..30, 3, "no connection");
+        let answer = tuning.answer();
+        let LineVerdict::Broke { how } = &answer.lines[0].verdict else { panic!("{answer:?}") };
+        assert_eq!(how, "the last 3 of 28 trials failed: no connection");
+        assert_eq!(answer.lines[0].errors.as_ref().unwrap().trials, 3);
+        assert!(matches!(answer.lines[1].verdict, LineVerdict::Change { .. }));
+        assert_eq!(answer.change, [1]);
+        let chosen = promising(phase(&tuning.screening), &tuning.lines);
+        assert_eq!(chosen.contains(&0), !in_screening);
+    }
 }
 
 #[test]
@@ -239,36 +315,44 @@ fn a_run_that_is_too_short_withholds_and_one_without_blocks_has_no_answer() {
 }
 
 #[test]
-fn a_line_with_which_the_server_is_too_slow_is_not_compared() {
-    let mut tuning = World::quiet(16).tune(&[truth(0.7)]);
+fn a_line_with_which_the_server_is_too_slow_is_worse_if_dearer_and_else_not_compared() {
+    let mut tuning = World::quiet(16).tune(&[truth(0.7), truth(2.0)]);
     let phases = [&mut tuning.screening, tuning.confirming.as_mut().unwrap()];
     for (_, estimates) in phases {
-        estimates.cells[1].perturbation.saturated = true;
+        for cell in &mut estimates.cells[1..] {
+            cell.perturbation.saturated = true;
+        }
     }
     let answer = tuning.answer();
+    let [faster, slower, ..] = &answer.lines[..] else { panic!("{answer:?}") };
     assert!(
-        matches!(&answer.lines[0].verdict, LineVerdict::NotShown { why: Some(why) }
+        matches!(&faster.verdict, LineVerdict::NotShown { why: Some(why) }
             if why.contains("did not reach the rate")),
         "{answer:?}"
     );
+    assert!(matches!(slower.verdict, LineVerdict::Worse { adds } if adds > 0.8), "{answer:?}");
     assert!(promising(phase(&tuning.screening), &tuning.lines).is_empty());
 }
 
 #[test]
-fn windows_over_a_whole_mix_hold_their_rate_from_three_quarters_of_it() {
+fn whether_a_mix_is_served_at_its_rate_is_told_by_the_top_speed() {
     let (mut run, _) = World::quiet(18).measure(1, &[]);
+    let label = run.header.plan.cells[0].label.clone();
     let nominal = run.header.plan.fixed.rate_bytes_per_s;
-    for (share, held, reached) in [(0.8, true, 1.0), (0.7, false, 0.7)] {
-        run.header.plan.fixed.rate_bytes_per_s = nominal / share;
-        let perturbation = estimate(&run).cells[0].perturbation;
-        assert_eq!(perturbation.saturated, !held, "{perturbation:?}");
-        let found = perturbation.soaked_by_nominal.unwrap();
-        assert!((found - reached).abs() < 0.01, "{found}");
-        // Of responses that are all alike a window is as long as its schedule.
-        let mut alike = run.clone();
-        alike.header.plan.traffic.server_mut().unwrap().mix = None;
-        assert!(estimate(&alike).cells[0].perturbation.saturated);
+    let perturbation = |run: &zc_run::Run| estimate(run).cells[0].perturbation;
+    for (share, reached) in [(2.0, 1.0), (0.7, 0.63)] {
+        let bytes_per_s = nominal * share;
+        run.header.probes = vec![zc_run::Probe::TopSpeed { cell: label.clone(), bytes_per_s }];
+        // Windows are longer than their schedules.
+        run.header.plan.fixed.rate_bytes_per_s = nominal / 0.9;
+        let found = perturbation(&run);
+        assert_eq!(found.saturated, share < 1.0, "{found:?}");
+        let found = found.soaked_by_nominal.unwrap();
+        assert!((found - reached).abs() < 1e-6, "{found}");
     }
+    // Of responses that are all alike a window is as long as its schedule.
+    run.header.plan.traffic.server_mut().unwrap().mix = None;
+    assert!(perturbation(&run).saturated);
 }
 
 #[test]

@@ -62,8 +62,8 @@ fn a_saving_is_estimated_without_the_bias_of_having_been_chosen() {
 #[test]
 fn a_fall_of_p99_is_found_and_a_rise_withholds_a_saving() {
     let mut truths = [NEUTRAL; 6];
-    truths[1] = Truth { cpu: 1.0, p99: 0.5 };
-    truths[4] = Truth { cpu: 0.8, p99: 2.0 };
+    truths[1].p99 = 0.5;
+    truths[4] = Truth { cpu: 0.8, p99: 2.0, ..NEUTRAL };
     let (mut faster, mut slower) = (0, 0);
     for seed in 0..20 {
         let answer = noisy(4000 + seed).tune(&truths).answer();
@@ -73,4 +73,29 @@ fn a_fall_of_p99_is_found_and_a_rise_withholds_a_saving() {
         slower += usize::from(matches!(verdict, LineVerdict::CostsLatency { .. }));
     }
     assert!(faster >= 14 && slower >= 16, "{faster} and {slower} of 20");
+}
+
+/// Five lines each help by themselves, and three of them do the same.
+#[test]
+fn lines_that_add_nothing_are_left_out_and_those_that_add_hardly_ever() {
+    const WORLDS: u64 = 40;
+    let mut left_out = [0; 5];
+    for seed in 0..WORLDS {
+        let does = |cpu: f64, does| Truth { cpu, does, ..NEUTRAL };
+        let same = Some("the same");
+        let truths =
+            [does(0.7, None), does(0.8, same), does(0.86, same), does(0.88, same), NEUTRAL];
+        let world = World { blocks: 40, noise: 0.03, ..noisy(5000 + seed) };
+        let answer = world.tune(&truths).answer();
+        for (count, line) in std::iter::zip(&mut left_out, &answer.lines) {
+            *count += usize::from(matches!(line.verdict, LineVerdict::AddsNothing { .. }));
+        }
+        let advised: Vec<usize> = [0, 1, 2, 3]
+            .into_iter()
+            .filter(|at| matches!(answer.lines[*at].verdict, LineVerdict::Change { .. }))
+            .collect();
+        assert_eq!(answer.change, advised);
+    }
+    assert!(left_out[0] + left_out[1] <= 2, "{left_out:?} of {WORLDS}");
+    assert!(left_out[2] >= 20 && left_out[3] >= 25, "{left_out:?} of {WORLDS}");
 }

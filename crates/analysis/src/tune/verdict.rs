@@ -2,7 +2,7 @@
 
 use super::latency::{Pair, Scatter, seems_fallen};
 use super::line::{Fate, Line, first_of_each};
-use super::model::{Errors, LineVerdict, PhaseName};
+use super::model::{LineVerdict, PhaseName};
 use super::phase::{Phase, Phases, State};
 use crate::model::verdict::Comparison;
 
@@ -10,15 +10,15 @@ use crate::model::verdict::Comparison;
 /// for its p99.
 const CPU_FOR_LATENCY: f64 = 1.1;
 
-/// More than this share of a line's trials failed: what remains of it is no measurement.
-const MOST_FAILED: f64 = 0.5;
-
 /// The indices of the lines to change, those that save most first, and of lines that set the same
 /// only the better one.
 pub fn winners(phases: &Phases<'_>, lines: &[Line]) -> Vec<usize> {
-    let verdicts: Vec<LineVerdict> =
-        (0..lines.len()).map(|index| verdict(phases, index, &lines[index])).collect();
-    of_verdicts(phases, lines, &verdicts)
+    of_verdicts(phases, lines, &verdicts(phases, lines))
+}
+
+/// The verdict about each line, before lines are measured together.
+pub(super) fn verdicts(phases: &Phases<'_>, lines: &[Line]) -> Vec<LineVerdict> {
+    (0..lines.len()).map(|index| verdict(phases, index, &lines[index])).collect()
 }
 
 pub(super) fn of_verdicts(
@@ -43,7 +43,7 @@ pub(super) fn of_verdicts(
 }
 
 /// The verdict about a line.
-pub(super) fn verdict(phases: &Phases<'_>, index: usize, line: &Line) -> LineVerdict {
+fn verdict(phases: &Phases<'_>, index: usize, line: &Line) -> LineVerdict {
     match &line.fate {
         Fate::NotTried { why } => return LineVerdict::NotTried { why: why.clone() },
         Fate::Refused { words } => return LineVerdict::Refused { words: words.clone() },
@@ -51,18 +51,18 @@ pub(super) fn verdict(phases: &Phases<'_>, index: usize, line: &Line) -> LineVer
         Fate::Tried => (),
     }
     let mut runs = [phases.confirming, Some(phases.screening)].into_iter().flatten();
-    if let Some(how) = runs.find_map(|phase| phase.unavailable(index)) {
-        return LineVerdict::Broke { how: how.to_owned() };
+    if let Some(how) = runs.find_map(|phase| phase.line_broke(index)) {
+        return LineVerdict::Broke { how };
     }
     let Some((name, phase, state)) = phases.best(index) else {
         return LineVerdict::NotTried { why: "it is in no run".to_owned() };
     };
-    if let Some(how) = broke(phase, &state) {
-        return LineVerdict::Broke { how };
-    }
     let not_shown = |why: &str| LineVerdict::NotShown { why: Some(why.to_owned()) };
     if state.cell.perturbation.saturated {
-        return not_shown("the server did not reach the rate with it");
+        return match dearer(&state) {
+            Some(adds) => LineVerdict::Worse { adds },
+            None => not_shown("the server did not reach the rate with it"),
+        };
     }
     let Some(comparison) = phase.comparison(&state) else {
         return match phase.estimates.verdict.stands() {
@@ -99,6 +99,13 @@ pub(super) fn verdict(phases: &Phases<'_>, index: usize, line: &Line) -> LineVer
     }
 }
 
+/// The share by which a state is dearer than the present one, by its own interval: one that does not
+/// reach the rate is in no comparison of the run.
+fn dearer(state: &State<'_>) -> Option<f64> {
+    let ratio = state.cell.ratio.both?;
+    ratio.interval.is_some_and(|interval| interval.low > 1.0).then_some(ratio.value - 1.0)
+}
+
 /// The share by which p99 falls. The screening may have chosen the line for that, so that the
 /// confirming run alone is the test.
 fn faster(phases: &Phases<'_>, index: usize) -> Option<f64> {
@@ -123,13 +130,4 @@ pub(super) fn risen_p99(phases: &Phases<'_>, phase: Phase<'_>, state: &State<'_>
 fn may_cost(state: &State<'_>) -> bool {
     let high = state.cell.ratio.both.and_then(|ratio| ratio.interval?.high);
     high.is_none_or(|high| high > CPU_FOR_LATENCY)
-}
-
-/// How a state broke, where most of its trials failed.
-fn broke(phase: Phase<'_>, state: &State<'_>) -> Option<String> {
-    let label = &state.cell.label;
-    let Errors { trials, first } = phase.errors(label)?;
-    let all = trials + state.cell.blocks;
-    (trials as f64 > MOST_FAILED * all as f64)
-        .then(|| format!("{trials} of {all} trials failed: {first}"))
 }

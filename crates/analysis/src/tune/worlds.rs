@@ -11,9 +11,26 @@ use zc_testkit::synthetic::Synthetic;
 pub(super) struct Truth {
     pub(super) cpu: f64,
     pub(super) p99: f64,
+    /// Of several lines that do the same only the best counts.
+    pub(super) does: Option<&'static str>,
 }
 
-pub(super) const NEUTRAL: Truth = Truth { cpu: 1.0, p99: 1.0 };
+pub(super) const NEUTRAL: Truth = Truth { cpu: 1.0, p99: 1.0, does: None };
+
+/// The truth about several lines: the effects of those that do different things add up.
+fn in_one(truths: &[Truth]) -> Truth {
+    let counts = |at: usize, of: fn(&Truth) -> f64| {
+        let others = truths.iter().enumerate().filter(|(other, truth)| {
+            truth.does.is_some() && truth.does == truths[at].does && *other != at
+        });
+        // Of equal ones the first.
+        others.clone().all(|(other, truth)| (of(&truths[at]), at) < (of(truth), other))
+    };
+    let product = |of: fn(&Truth) -> f64| -> f64 {
+        (0..truths.len()).filter(|at| counts(*at, of)).map(|at| of(&truths[at])).product()
+    };
+    Truth { cpu: product(|truth| truth.cpu), p99: product(|truth| truth.p99), does: None }
+}
 
 /// A run with its estimates.
 pub(super) type Measured = (Run, Estimates);
@@ -59,7 +76,7 @@ impl World {
         (run, estimates)
     }
 
-    /// All runs of a tuning; effects add up.
+    /// All runs of a tuning.
     pub(super) fn tune(&self, truths: &[Truth]) -> Tuning {
         let lines = lines(truths.len());
         let state = |at: &usize| (state_name(*at, &lines[*at].name), truths[*at]);
@@ -69,13 +86,12 @@ impl World {
         let confirming = (!chosen.is_empty())
             .then(|| self.measure(2, &chosen.iter().map(state).collect::<Vec<_>>()));
         let mut tuning = Tuning { lines, screening, confirming, together: None };
-        let winners = winners(&tuning.phases(), &tuning.lines);
+        let winners = in_steps(&tuning.phases(), &tuning.lines);
         if winners.len() > 1 {
-            let of = |of: fn(&Truth) -> f64| -> f64 {
-                winners.iter().map(|at| of(&truths[*at])).product()
-            };
-            let truth = Truth { cpu: of(|truth| truth.cpu), p99: of(|truth| truth.p99) };
-            tuning.together = Some(self.measure(3, &[(TOGETHER.to_owned(), truth)]));
+            let truth = |at: &usize| truths[*at];
+            let states = step_states(&winners)
+                .map(|(name, lines)| (name, in_one(&lines.iter().map(truth).collect::<Vec<_>>())));
+            tuning.together = Some(self.measure(3, &states.collect::<Vec<_>>()));
         }
         tuning
     }

@@ -295,6 +295,32 @@ fn connections_come_from_the_source_and_headers_are_sent() {
 }
 
 #[test]
+fn an_origin_that_may_be_missing_is_asked_once_it_is_there() {
+    let server = Server::answering(response("200 OK", 3));
+    let other = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let missing = Origin::at("http://other.test/", other).unwrap();
+    let options = |missing| {
+        let origins = [server.options().origins, vec![missing]].concat();
+        LoadOptions { origins, connections: 2, ..server.options() }
+    };
+    assert_eq!(start(options(missing.clone())).unwrap_err().id, "cannot-connect");
+
+    let load = start(options(missing.may_be_missing())).unwrap();
+    assert_eq!(load.fetch(1).unwrap_err().id, "cannot-connect");
+    assert_eq!(load.fetch(0).unwrap().body_bytes, 3);
+    let listener = std::net::TcpListener::bind(other).unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let (mut connection, _) = listener.accept().unwrap();
+            connection.set_read_timeout(Some(LIMIT)).unwrap();
+            next_request(&mut connection).unwrap();
+            connection.write_all(&response("200 OK", 4)).unwrap();
+        });
+        assert_eq!(load.fetch(1).unwrap().body_bytes, 4);
+    });
+}
+
+#[test]
 fn ipv6_is_served_as_ipv4_is() {
     let Ok(listener) = std::net::TcpListener::bind("[::1]:0") else {
         eprintln!("skipped: no IPv6 here");

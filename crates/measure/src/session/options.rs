@@ -61,6 +61,8 @@ pub struct RunOptions {
     pub realtime: bool,
     /// Whether the soaked windows are sampled: `zc profile`.
     pub sample: bool,
+    /// Whether hardware events are counted on the CPUs of the flows.
+    pub counters: bool,
     /// Whether names of hosts and what else identifies them are left out of the run. `command` is
     /// saved as it is.
     pub anonymise: bool,
@@ -173,6 +175,7 @@ impl RunOptions {
             burns: BTreeMap::new(),
             realtime: false,
             sample: false,
+            counters: false,
             anonymise: false,
         }
     }

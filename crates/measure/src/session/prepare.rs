@@ -14,7 +14,7 @@ use super::{clients, harness, positive, rates, remote, seed};
 use crate::plan::spec::Cells;
 use zc_kernel::stop::Stop;
 use zc_remote::carry::Carried;
-use zc_rig::meter::{self, InstanceLock, Sampler, checks};
+use zc_rig::meter::{self, CpuCounters, InstanceLock, Sampler, checks};
 use zc_rig::trial::{self, Rig, RigSetup, Up};
 use zc_run::nearest::unknown_among;
 use zc_run::{
@@ -68,11 +68,13 @@ pub(super) fn set_up(
     mut tell: impl FnMut(Step<'_>),
 ) -> Result<Standing> {
     trial::check_memory()?;
-    // Both come before the link: they belong to the host's own namespaces.
+    // They come before the link: they belong to the host's own namespaces.
     let instance_lock = InstanceLock::claim();
     let host = meter::host();
     let cpus = choose_cpus(options.blocks.cpus, options.remote.is_none())?;
     let mut sampler = options.sample.then(|| Sampler::open(&trial::allowed_cpus()?)).transpose()?;
+    let of_flows = [cpus.sender, cpus.receiver];
+    let counters = options.counters.then(|| CpuCounters::open(&of_flows)).transpose()?;
     let (up, reached) = match &options.remote {
         Some(end) => {
             tell(Step::Begun("connecting to the other machine"));
@@ -116,6 +118,7 @@ pub(super) fn set_up(
         timing,
         remote: server,
         sampler,
+        counters,
     })?;
     rig.read_cgroups_under(&host);
     let mut link = up.links.base().facts().clone();
@@ -160,10 +163,15 @@ fn short_files(files: &FileSetFacts, longest_bytes: usize) -> Option<Warning> {
 fn bring_up(options: &RunOptions, cells: &[Cell], cpus: CpuPair) -> Result<Up> {
     // A receive path that was asked for is to be measured, which needs a link with a receiver.
     let receives = options.recv != RecvPath::Recv || options.plan.levels(Factor::Recv).is_some();
+    // And so do layers, which a receiver takes off again.
+    let layered =
+        !options.link_options.layer.is_plain() || options.plan.levels(Factor::Layer).is_some();
+    let needs_receiver = receives || layered;
     let candidates: Vec<LinkKind> = match options.link {
         Some(kind) => vec![kind],
         None => {
-            trial::LINKS.into_iter().filter(|&kind| kind != LinkKind::Null || !receives).collect()
+            let fits = |kind: &LinkKind| *kind != LinkKind::Null || !needs_receiver;
+            trial::LINKS.into_iter().filter(fits).collect()
         }
     };
     let others: Vec<LinkOptions> =

@@ -1,15 +1,17 @@
 //! A comparison of two runs as text: what else differs, a row per cell, and the method. For the
-//! terminal, in Markdown of few columns for mailing lists and pull requests, as JSON, and as a
-//! page.
+//! terminal, in Markdown of few columns for mailing lists and pull requests, as JSON, as a page, and
+//! as the results of tests.
 
 pub(crate) mod aspects;
 pub mod calibration;
 mod page;
-mod rows;
-mod sentences;
+pub(crate) mod rows;
+pub(crate) mod sentences;
+mod tap;
 
 pub use page::html;
 pub(crate) use sentences::gross;
+pub use tap::tap;
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -37,6 +39,17 @@ struct Document<'a> {
     comparisons: &'a [Compared],
     /// The result of `--fail-if-worse`; null where it was not given.
     judgement: Option<&'a Judgement>,
+}
+
+/// Why there is no verdict at all; `None` where there may be one.
+pub fn no_verdict(compared: &Compared) -> Option<String> {
+    match (compared.impossible.is_empty(), compared.withheld.is_empty()) {
+        (false, _) => Some(sentences::impossible(compared)),
+        (true, false) => {
+            Some(compared.withheld.iter().map(sentences::reason).collect::<Vec<_>>().join("; "))
+        }
+        (true, true) => None,
+    }
 }
 
 /// Renders for a terminal, in at most `columns` columns where that is possible.
@@ -123,4 +136,6 @@ pub fn json_schema() -> String {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
+#[cfg(test)]
+mod tests_tap;

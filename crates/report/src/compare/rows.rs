@@ -54,7 +54,7 @@ fn main(compared: &Compared) -> Grid {
 }
 
 /// Whether the costs are those of a server's requests.
-pub(super) fn compares_servers(compared: &Compared) -> bool {
+pub(crate) fn compares_servers(compared: &Compared) -> bool {
     compared.cells.iter().any(|cell| cell.old_us_per_request.is_some())
 }
 
@@ -86,19 +86,19 @@ pub(crate) fn name(cell: &CellChange) -> String {
     labels(cell) + mark
 }
 
-fn labels(cell: &CellChange) -> String {
+pub(crate) fn labels(cell: &CellChange) -> String {
     match &cell.new_label {
         Some(new) => format!("{} -> {}", escape(&cell.label, 40), escape(new, 40)),
         None => escape(&cell.label, 40),
     }
 }
 
-fn change(change: Option<&Change>) -> String {
+pub(super) fn change(change: Option<&Change>) -> String {
     change.map_or_else(String::new, |change| ratio(change.ratio, change.half_width()))
 }
 
 /// The verdict with its figure.
-pub(super) fn word(cell: &CellChange) -> String {
+pub(crate) fn word(cell: &CellChange) -> String {
     match cell.verdict {
         ChangeVerdict::Better { by } => format!("better, {} less", percent(by)),
         ChangeVerdict::Worse { by } => format!("worse, {} more", percent(by)),

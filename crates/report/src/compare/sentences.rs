@@ -413,7 +413,7 @@ fn has_no_plan(experiment: &str) -> bool {
     experiment.parse::<Experiment>().is_ok_and(|experiment| experiment.definition().plan.is_err())
 }
 
-fn impossible(compared: &Compared) -> String {
+pub(super) fn impossible(compared: &Compared) -> String {
     let reasons = compared.impossible.iter().map(|why| match why {
         Impossible::NoCommonCell => "no cell is in both".to_owned(),
         Impossible::NoKeptBlocks { name } => {

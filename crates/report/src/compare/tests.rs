@@ -5,7 +5,7 @@ use zc_analysis::compare::{Selection, calibrate, compare};
 use zc_run::{Run, SendPath};
 use zc_testkit::synthetic::{Synthetic, TrueCell};
 
-fn run(seed: u64, sendfile: f64) -> Run {
+pub(crate) fn run(seed: u64, sendfile: f64) -> Run {
     let reference = TrueCell::new(SendPath::ReadSend, 500.0, 400.0);
     let control = reference.control();
     let world = Synthetic {
@@ -25,11 +25,11 @@ fn run(seed: u64, sendfile: f64) -> Run {
     run
 }
 
-fn part<'a>(name: &str, run: &'a Run) -> Selection<'a> {
+pub(crate) fn part<'a>(name: &str, run: &'a Run) -> Selection<'a> {
     Selection { name: name.to_owned(), run, cell: None, state: None }
 }
 
-fn another_kernel() -> (Run, Run) {
+pub(crate) fn another_kernel() -> (Run, Run) {
     let (old, mut new) = (run(1, 1.0), run(2, 1.15));
     new.header.host.kernel_release = "6.19.0".to_owned();
     new.header

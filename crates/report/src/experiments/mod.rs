@@ -12,6 +12,7 @@ mod clients;
 mod components;
 mod cork;
 mod historical;
+mod layers;
 mod nfs;
 mod offloads;
 mod one_factor;
@@ -86,6 +87,7 @@ fn stream_section(of: &Definition, run: &Run, estimates: &Estimates, pivot: &Piv
         Some(Tables::Receivers) => receive::section(run, estimates, pivot),
         Some(Tables::SmallWrites) => cork::section(run, estimates, pivot),
         Some(Tables::Encryption) => tls::section(estimates, pivot),
+        Some(Tables::Layers) => layers::section(run, estimates, pivot),
         Some(Tables::Datagrams) => udp::section(run, estimates, pivot),
         Some(Tables::Proxies) => proxy::section(run, estimates, pivot),
         Some(Tables::Clients) => clients::section(run, estimates, pivot),

@@ -120,6 +120,28 @@ pub(crate) enum Group {
     Share,
     /// Packets, calls and interrupts.
     Traffic,
+    /// State of the sockets.
+    Sockets,
+    /// Costs by what was counted, in a table that is asked for.
+    Per(Per),
+}
+
+/// What a cost is divided by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Per {
+    /// Packets of the sending device.
+    Packet,
+    /// System calls.
+    Call,
+    /// Acknowledgements that the sender received.
+    Ack,
+}
+
+impl Group {
+    /// Whether the main table has it, at some width.
+    pub(crate) const fn is_of_main_table(self) -> bool {
+        !matches!(self, Self::Traffic | Self::Sockets | Self::Per(_))
+    }
 }
 
 /// The widths in which a column of the main table appears.

@@ -5,11 +5,14 @@
 
 mod cell;
 mod condition;
+mod counted;
 mod documentation;
 pub(crate) mod entry;
+mod events;
 mod published;
 pub(crate) mod registry;
 mod request;
+mod sockets;
 pub(crate) mod table;
 #[cfg(test)]
 mod tests;

@@ -1,12 +1,13 @@
 //! All figures, and those that are columns of CSV and metrics.
 
 use super::entry::{Csv, Entry, Metric};
-use super::{cell, condition, published, request, traffic};
+use super::{cell, condition, counted, events, published, request, sockets, traffic};
 use zc_analysis::{CellEstimate, Estimates, RequestCost};
 
 /// The figures of a cell, in the order of their columns in tables.
 pub(super) fn cell_figures() -> impl Iterator<Item = &'static Entry<CellEstimate>> {
-    cell::CELL.iter().chain(traffic::TRAFFIC)
+    let cell = cell::CELL.iter().chain(traffic::TRAFFIC).chain(events::EVENTS);
+    cell.chain(counted::COUNTED).chain(sockets::SOCKETS)
 }
 
 /// The figures of a state of a server.

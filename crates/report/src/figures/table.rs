@@ -1,7 +1,7 @@
 //! The tables of cells, on terminals, in Markdown and in HTML: the figures that are their columns,
 //! and the text of each cell.
 
-use super::entry::{Column, Entry, Group, Needs, Side, Text, Widths};
+use super::entry::{Column, Entry, Group, Needs, Per, Side, Text, Widths};
 use super::registry::cell_figures;
 use crate::run::rows::{sorted, tone};
 use crate::terminal::table::{self, Grid};
@@ -17,7 +17,7 @@ pub(crate) struct Field {
 
 /// All columns of the main table.
 pub(crate) fn main_columns() -> Vec<Field> {
-    fields(&|column| column.group != Group::Traffic)
+    fields(&|column| column.group.is_of_main_table())
 }
 
 /// The columns of the main table where those of [`main_columns`] do not fit.
@@ -37,14 +37,24 @@ pub(crate) fn traffic() -> Vec<Field> {
     fields(&|column| matches!(column.group, Group::Name | Group::Traffic))
 }
 
+/// The columns of the table of sockets.
+pub(crate) fn sockets() -> Vec<Field> {
+    fields(&|column| matches!(column.group, Group::Name | Group::Sockets))
+}
+
+/// The columns of the table of costs by one of the counts.
+pub(crate) fn counted(per: Per) -> Vec<Field> {
+    fields(&|column| column.group == Group::Name || column.group == Group::Per(per))
+}
+
 /// The columns of the main table on the HTML page.
 pub(crate) fn page() -> Vec<Field> {
-    fields(&|column| column.group != Group::Traffic && column.html)
+    fields(&|column| column.group.is_of_main_table() && column.html)
 }
 
 /// The columns of the short report at its widest.
 pub(crate) fn short() -> Vec<Field> {
-    fields(&|column| column.group != Group::Traffic && column.widths != Widths::Full)
+    fields(&|column| column.group.is_of_main_table() && column.widths != Widths::Full)
 }
 
 /// The column with the names of cells.

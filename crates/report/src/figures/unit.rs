@@ -37,6 +37,17 @@ pub(super) const INTERRUPTS_PER_S: Unit =
 pub(super) const REQUESTS_PER_S: Unit =
     unit("requests/s", "requests_per_second", |requests| requests);
 pub(super) const CALLS_PER_MB: Unit = unit("calls/MB", "calls_per_byte", |calls| calls * 1e-6);
+pub(super) const CYCLES_PER_BYTE: Unit = unit("cycles/byte", "cycles_per_byte", |count| count);
+pub(super) const INSTRUCTIONS_PER_BYTE: Unit =
+    unit("instructions/byte", "instructions_per_byte", |count| count);
+pub(super) const MISSES_PER_BYTE: Unit = unit("misses/byte", "misses_per_byte", |count| count);
+pub(super) const PACKETS: Unit = unit("packets", "packets", |packets| packets);
+pub(super) const PACKETS_PER_MB: Unit =
+    unit("packets/MB", "packets_per_byte", |packets| packets * 1e-6);
+pub(super) const ACKS_PER_MB: Unit = unit("acks/MB", "acks_per_byte", |acks| acks * 1e-6);
+pub(super) const US_PER_PACKET: Unit = unit("us/packet", "seconds_per_packet", |us| us / 1e6);
+pub(super) const US_PER_CALL: Unit = unit("us/call", "seconds_per_call", |us| us / 1e6);
+pub(super) const US_PER_ACK: Unit = unit("us/ack", "seconds_per_ack", |us| us / 1e6);
 pub(super) const SWITCHES_PER_MB: Unit =
     unit("switches/MB", "switches_per_byte", |switches| switches * 1e-6);
 pub(super) const US_PER_REQUEST: Unit = unit("us/request", "seconds_per_request", |us| us / 1e6);

@@ -1,4 +1,4 @@
-//! The profiles of two runs compared, class by class.
+//! The profiles of two runs compared, class by class and function by function.
 
 use serde::Serialize;
 
@@ -15,6 +15,9 @@ use zc_run::Run;
 
 /// Classes below this on both sides have no row, ns per KiB.
 const SMALL: f64 = 0.5;
+
+/// At most so many functions have a row.
+const FUNCTIONS: usize = 12;
 
 /// A run, and optionally one of its cells.
 pub type Named<'a> = (&'a Run, Option<&'a str>);
@@ -96,7 +99,9 @@ fn parts((compared, found): &ComparedCells) -> Vec<Part> {
             "{head}: no cell was sampled in both runs; zc profile samples."
         )])];
     }
-    let tables = found.iter().map(|(name, difference)| table(name, difference));
+    let tables = found
+        .iter()
+        .flat_map(|(name, difference)| [table(name, difference), functions(name, difference)]);
     let unresolved: Vec<String> = Class::ALL
         .into_iter()
         .filter(|class| found.iter().any(|(_, each)| !class.is_resolved_by(each.event)))
@@ -131,6 +136,23 @@ fn table(name: &str, difference: &Difference) -> Part {
         caption: format!("What the CPU time of {} goes to, sampled {how}", shown(name)),
         keys: 1,
         grid,
+    }
+}
+
+/// The functions that differ most.
+fn functions(name: &str, difference: &Difference) -> Part {
+    let columns = vec![
+        Column::left("function", ""),
+        Column::right("old", "ns/KiB"),
+        Column::right("new", "ns/KiB"),
+        Column::right("difference", "ns/KiB"),
+    ];
+    let each = difference.functions.iter();
+    let rows = each.filter_map(|function| row(&shown(&function.what), function));
+    Part::Table {
+        caption: format!("The functions of {} whose own time differs most", shown(name)),
+        keys: 1,
+        grid: Grid::new(columns, rows.take(FUNCTIONS).collect()),
     }
 }
 

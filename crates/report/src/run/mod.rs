@@ -12,6 +12,7 @@ pub mod multi;
 pub(crate) mod notes_above;
 pub(crate) mod notes_below;
 pub(crate) mod openmetrics;
+pub(crate) mod per;
 pub(crate) mod pivot;
 pub(crate) mod pivot_tables;
 pub(crate) mod rates;

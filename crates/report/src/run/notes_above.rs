@@ -131,6 +131,12 @@ pub(crate) fn link(run: &Run) -> String {
         }
     }
     link.push_str(&noted(run));
+    // A layer's own device is what TCP sees of the link.
+    for layer in header.links().filter_map(|link| link.layer.as_ref()) {
+        if let Some(bytes) = layer.mtu_bytes.filter(|bytes| *bytes != header.link.mtu_bytes) {
+            link.push_str(&format!(", MTU {bytes} over {}", layer.name));
+        }
+    }
     link
 }
 

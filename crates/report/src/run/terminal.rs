@@ -52,6 +52,13 @@ fn full(run: &Run, estimates: &Estimates, layout: Layout) -> String {
         out.push('\n');
     }
 
+    if estimates.cells.iter().any(|cell| cell.sockets.congestion.is_some()) {
+        let sockets = cells::grid(run, estimates, &cells::sockets()).split(1, layout.columns);
+        let grids = sockets.into_iter().map(|grid| grid.terminal(layout));
+        out.push_str(&grids.collect::<Vec<_>>().join("\n"));
+        out.push('\n');
+    }
+
     out.push_str(&note::terminal(&notes_below::below(run, estimates), layout));
     out.push('\n');
     for sentence in answer::in_full(run, estimates, section.conclusion) {

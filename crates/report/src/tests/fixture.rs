@@ -3,9 +3,9 @@
 
 use zc_analysis::{
     AccountKind, BlockAccount, Bounds, CellEstimate, CellVerdict, Cheapest, Comparison, Conditions,
-    Control, CpuShare, DropCounts, Estimates, Figure, OtherMethod, OtherPrograms, Others,
-    Perturbation, PositiveControl, RatioFigure, RatioMethod, Sides, Traffic, Unattributed, Verdict,
-    WanderFigures, WhyWallTime,
+    Control, CostPer, CountedEvents, CpuShare, DropCounts, Estimates, Figure, OtherMethod,
+    OtherPrograms, Others, Perturbation, PositiveControl, RatioFigure, RatioMethod, Sides,
+    SocketState, Traffic, Unattributed, Verdict, WanderFigures, WhyWallTime,
 };
 use zc_run::{
     AckOptions, Cell, End, FormatVersion, Header, Host, LinkKind, PeerKind, RecvPath, RemoteFacts,
@@ -431,6 +431,9 @@ fn cell(path: &Path, reference: f64) -> CellEstimate {
             short_share: Some(0.0),
             ..Traffic::default()
         },
+        cost_per: CostPer::default(),
+        sockets: SocketState::default(),
+        events: CountedEvents::default(),
         others: Others {
             getrusage_soaked: other(1.0 - path.half * 5.0),
             getrusage_unsoaked_control: other(0.97),

@@ -594,3 +594,19 @@ pub(crate) fn sixty() -> (Run, Estimates) {
         )
     })
 }
+
+/// The plan `links` on a kernel that has some of the layers.
+pub(crate) fn links() -> (Run, Estimates) {
+    let factors: [(Factor, &[&str]); 2] = [
+        (Factor::Layer, &["plain", "bridge", "vxlan", "esp"]),
+        (Factor::Send, &["read+send", "sendfile"]),
+    ];
+    plan("links", &factors, Factor::Layer, |cell| {
+        let layer = match cell.levels.more.get("layer").map(ToString::to_string).as_deref() {
+            Some("vxlan") => 60.0,
+            Some("esp") => 700.0,
+            _ => 0.0,
+        };
+        (path_cost(cell.transfer.send_path().unwrap()).1 + layer, 310.0 + layer)
+    })
+}

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::fixture::{figure, ratio};
 use super::fixture_plans::{
-    affinity, clients, components, cork, mtu, offloads, plan, proxy, receive, sixty, sizes,
+    affinity, clients, components, cork, links, mtu, offloads, plan, proxy, receive, sixty, sizes,
     sockbuf, tls, udp,
 };
 use crate::*;
@@ -470,6 +470,11 @@ fn a_difference_at_saturation_is_said_as_the_table_has_it() {
 #[test]
 fn tls_says_what_encrypting_costs_and_what_the_kernel_saves() {
     insta::assert_snapshot!("plan_tls_100", shown(&tls(), 100));
+}
+
+#[test]
+fn links_say_what_each_layer_adds() {
+    insta::assert_snapshot!("plan_links_100", shown(&links(), 100));
 }
 
 #[test]

@@ -2,7 +2,8 @@
 
 use super::{About, TuneReport};
 use zc_analysis::tune::{
-    Fate, Line, PRESENT, Phase, Phases, Price, Question, TOGETHER, promising, state_name, winners,
+    Fate, Line, PRESENT, Phase, Phases, Price, Question, in_steps, promising, state_name,
+    step_states,
 };
 use zc_analysis::{Estimates, estimate};
 use zc_run::Run;
@@ -83,11 +84,14 @@ pub(super) fn tune(truths: &[Truth], blocks: usize) -> Tuning {
     let confirming = (!chosen.is_empty())
         .then(|| measure(2, blocks, &chosen.iter().map(state).collect::<Vec<_>>()));
     let mut tuning = Tuning { lines, screening, confirming, together: None };
-    let winners = winners(&tuning.phases(), &tuning.lines);
+    let winners = in_steps(&tuning.phases(), &tuning.lines);
     if winners.len() > 1 {
-        let cpu = winners.iter().map(|at| truths[*at].2).product();
-        let p99 = winners.iter().map(|at| truths[*at].3).product();
-        tuning.together = Some(measure(3, blocks, &[(TOGETHER.to_owned(), cpu, p99)]));
+        let states = step_states(&winners).map(|(name, lines)| {
+            // All that save CPU do the same.
+            let cpu = lines.iter().map(|at| truths[*at].2).fold(1.0, f64::min);
+            (name, cpu, lines.iter().map(|at| truths[*at].3).product())
+        });
+        tuning.together = Some(measure(3, blocks, &states.collect::<Vec<_>>()));
     }
     tuning
 }
@@ -97,6 +101,13 @@ fn phase((run, estimates): &(Run, Estimates)) -> Phase<'_> {
 }
 
 impl Tuning {
+    pub(super) fn set_congestion(&mut self, congestion: &str) {
+        let runs = [Some(&mut self.screening), self.confirming.as_mut()];
+        for (run, _) in runs.into_iter().flatten() {
+            congestion.clone_into(&mut run.header.plan.fixed.congestion);
+        }
+    }
+
     pub(super) fn phases(&self) -> Phases<'_> {
         Phases {
             screening: phase(&self.screening),

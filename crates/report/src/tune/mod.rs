@@ -41,6 +41,10 @@ pub fn text(report: &TuneReport, layout: Layout) -> String {
         out.push('\n');
         out.push_str(&table.terminal(layout));
     }
+    if let Some(table) = tables::steps(&report.answer) {
+        out.push('\n');
+        out.push_str(&table.terminal(layout));
+    }
     if !report.diff.is_empty() {
         out.push('\n');
         // As it is, tabs too: who applies it copies it from here.

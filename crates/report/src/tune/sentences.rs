@@ -14,6 +14,9 @@ use zc_analysis::tune::{
 };
 use zc_run::escape;
 
+/// A p99 that a server does not need between two namespaces.
+const LONG_NS: u64 = 10_000_000;
+
 /// The answer, the most important sentence first.
 pub(super) fn sentences(
     answer: &Answer,
@@ -23,6 +26,7 @@ pub(super) fn sentences(
     let mut all = vec![opening(answer, about, withheld_because)];
     all.extend(together(answer));
     all.extend(worth(answer));
+    all.extend(paced(answer));
     all.extend(costs_latency(answer));
     all.extend(leave(answer));
     all.extend(worse(answer));
@@ -91,33 +95,59 @@ fn number_of_lines(count: usize) -> String {
     format!("{number} line{}", if count == 1 { "" } else { "s" })
 }
 
-/// What the lines do in one state.
-fn together(answer: &Answer) -> Option<String> {
-    let Some(Together { lines, ratio, saves, p99_rises, latency, present_latency, .. }) =
-        &answer.together
-    else {
-        return (answer.change.len() > 1).then(|| {
-            "What they save together is not known: they were measured one by one, and effects do \
-             not add up."
-                .to_owned()
-        });
+/// What the lines do in one state, and which of them add nothing there.
+fn together(answer: &Answer) -> Vec<String> {
+    let Some(together) = &answer.together else {
+        let unknown = "What they save together is not known: they were measured one by one, and \
+                       effects do not add up.";
+        return (answer.change.len() > 1).then(|| unknown.to_owned()).into_iter().collect();
+    };
+    let Together {
+        lines, enough, ratio, saves, p99_rises, latency, present_latency, steps, ..
+    } = together;
+    let names = |lines: &[usize]| {
+        list(&lines.iter().map(|at| name(&answer.lines[*at])).collect::<Vec<_>>())
     };
     let ratio = ratio.as_ref();
-    if answer.change.len() < lines.len() {
-        let others: Vec<String> = lines[1..].iter().map(|at| name(&answer.lines[*at])).collect();
-        let found = ratio.map_or_else(String::new, |ratio| format!(" ({})", ratio_text(ratio)));
-        return Some(format!(
-            "Together with {}, which {} by themselves, nothing was shown to be saved{found}: \
-             change the one, and measure again.",
-            list(&others),
+    let stay = &lines[..*enough];
+    if answer.change.len() < stay.len() {
+        let found = match steps.last().and_then(|all| all.broke.as_ref()) {
+            Some(how) => format!("the server did not answer as now ({})", escape(how, 300)),
+            None => {
+                let ratio = ratio.map(|ratio| format!(" ({})", ratio_text(ratio)));
+                format!("nothing was shown to be saved{}", ratio.unwrap_or_default())
+            }
+        };
+        let others = &lines[1..];
+        return vec![format!(
+            "Together with {}, which {} by {}, {found}: change the one, and measure again.",
+            names(others),
             if others.len() == 1 { "helps" } else { "help" },
+            if others.len() == 1 { "itself" } else { "themselves" },
+        )];
+    }
+    let mut all = Vec::new();
+    if let (Some(figure), true, [_, _, ..]) = (ratio, saves, stay) {
+        let cpu = less_cpu(1.0 - figure.value, ratio, "");
+        let risen = p99_rises.and_then(|_| p99(latency.as_ref(), present_latency.as_ref()));
+        let risen = risen.map_or_else(String::new, |p99| format!(" But {p99} then."));
+        all.push(format!("Together they take {cpu}.{risen}"));
+    }
+    let go = &lines[*enough..];
+    if let Some(by_all) = steps.get(enough - 1).and_then(|step| step.by_all) {
+        let (help, themselves, add, them) = match go.len() {
+            1 => ("helps", "itself", "adds", "it"),
+            _ => ("help", "themselves", "add", "them"),
+        };
+        all.push(format!(
+            "{} {help} by {themselves} and {add} nothing beside {}: without {them} a request takes \
+             no more CPU than with all ({}).",
+            names(go),
+            if stay.len() == 1 { "this one" } else { "these" },
+            ratio_text(&by_all),
         ));
     }
-    let (Some(figure), true) = (ratio, saves) else { return None };
-    let cpu = less_cpu(1.0 - figure.value, ratio, "");
-    let risen = p99_rises.and_then(|_| p99(latency.as_ref(), present_latency.as_ref()));
-    let risen = risen.map_or_else(String::new, |p99| format!(" But {p99} then."));
-    Some(format!("Together they take {cpu}.{risen}"))
+    all
 }
 
 /// What the change is worth at the rates that are known.
@@ -177,6 +207,29 @@ fn cores(cores: &Figure, of: usize) -> String {
     }
     let text = with_half_width(cores.value, cores.half_width);
     format!("{text} of {}", count(of, "core"))
+}
+
+/// That p99 is the pacing's, where it is in question.
+fn paced(answer: &Answer) -> Option<String> {
+    let is_answer = !matches!(answer.outcome, Outcome::Withheld | Outcome::NothingKept);
+    let congestion = answer.paced_by.as_ref().filter(|_| is_answer)?;
+    let is_moved = answer.lines.iter().any(|line| {
+        matches!(
+            line.verdict,
+            LineVerdict::Change { p99_falls: Some(_), .. }
+                | LineVerdict::AddsNothing { p99_falls: Some(_), .. }
+                | LineVerdict::CostsLatency { .. }
+        )
+    });
+    let is_long = answer.present_latency.is_some_and(|latency| latency.p99_ns >= LONG_NS);
+    (is_moved || is_long).then(|| {
+        format!(
+            "p99 is the pacing's here and not the server's: {} sends by timers, between two \
+             namespaces too. With another congestion control, or over a network, p99 is another, \
+             and so is what a line does to it.",
+            escape(congestion, 40)
+        )
+    })
 }
 
 fn costs_latency(answer: &Answer) -> Vec<String> {

@@ -8,8 +8,8 @@ use crate::terminal::note::{Note, note};
 use crate::terminal::part::Part;
 use crate::terminal::table::{Column, Grid};
 use crate::text::ordered;
-use zc_analysis::Figure;
-use zc_analysis::tune::{Answer, Latency, LineAnswer, LineVerdict, PhaseName};
+use zc_analysis::tune::{Answer, Latency, LineAnswer, LineVerdict, PhaseName, Step, Together};
+use zc_analysis::{Figure, RatioFigure};
 use zc_run::escape;
 
 /// The place of the verdict among the columns.
@@ -55,6 +55,41 @@ pub(super) fn compared(answer: &Answer, in_full: bool) -> Option<Part> {
     let once = if once { " (seen once: in the screening alone)" } else { "" };
     let caption = format!("Each line against the present state{cost}{latency}{once}:");
     Some(Part::Table { caption, keys: 1, grid })
+}
+
+/// The lines that help by themselves, added one after the other; `None` where they were not.
+pub(super) fn steps(answer: &Answer) -> Option<Part> {
+    let Together { lines, enough, steps, .. } = answer.together.as_ref()?;
+    let (_, fewer) = steps.split_last()?;
+    if fewer.iter().all(|step| step.ratio.is_none()) {
+        return None;
+    }
+    let columns = vec![
+        Column::left("lines", ""),
+        Column::right("CPU by the", "present"),
+        Column::right("CPU by", "all"),
+        Column::right("p99", "ms"),
+        Column::left("", ""),
+    ];
+    let ratio = |figure: &Option<RatioFigure>| figure.as_ref().map_or_else(String::new, ratio_text);
+    let row = |(at, step): (&usize, &Step)| {
+        let line = answer.lines.get(*at).map_or_else(String::new, |line| short(&name(line)));
+        let remark = match step {
+            Step { broke: Some(_), .. } => "broke",
+            Step { lines, .. } if lines == enough && *enough < steps.len() => "enough",
+            _ => "",
+        };
+        vec![
+            if step.lines == 1 { line } else { format!("and {line}") },
+            ratio(&step.ratio),
+            ratio(&step.by_all),
+            step.latency.map_or_else(String::new, |latency| ms(latency.p99_ns)),
+            remark.to_owned(),
+        ]
+    };
+    let rows = std::iter::zip(lines, steps).map(row).collect();
+    let caption = "Lines in one state, one more in each row:".to_owned();
+    Some(Part::Table { caption, keys: 1, grid: Grid::new(columns, rows) })
 }
 
 fn present(answer: &Answer, width: usize) -> Vec<String> {
@@ -146,11 +181,12 @@ pub(super) fn order(answer: &Answer) -> Vec<&LineAnswer> {
 fn rank(verdict: &LineVerdict) -> u8 {
     match verdict {
         LineVerdict::Change { .. } => 0,
-        LineVerdict::CostsLatency { .. } => 1,
-        LineVerdict::NotShown { .. } => 2,
-        LineVerdict::Leave { .. } => 3,
-        LineVerdict::Worse { .. } => 4,
-        LineVerdict::NotTried { .. } | LineVerdict::Refused { .. } | LineVerdict::Broke { .. } => 5,
+        LineVerdict::AddsNothing { .. } => 1,
+        LineVerdict::CostsLatency { .. } => 2,
+        LineVerdict::NotShown { .. } => 3,
+        LineVerdict::Leave { .. } => 4,
+        LineVerdict::Worse { .. } => 5,
+        LineVerdict::NotTried { .. } | LineVerdict::Refused { .. } | LineVerdict::Broke { .. } => 6,
     }
 }
 
@@ -158,6 +194,7 @@ fn rank(verdict: &LineVerdict) -> u8 {
 pub(super) fn word(verdict: &LineVerdict) -> &'static str {
     match verdict {
         LineVerdict::Change { .. } => "change",
+        LineVerdict::AddsNothing { .. } => "adds nothing",
         LineVerdict::CostsLatency { .. } => "costs latency",
         LineVerdict::Leave { .. } => "does nothing",
         LineVerdict::Worse { .. } => "worse",
@@ -172,7 +209,9 @@ fn tone(verdict: &LineVerdict) -> Option<Tone> {
     match verdict {
         LineVerdict::Change { .. } => Some(Tone::Less),
         LineVerdict::Worse { .. } => Some(Tone::More),
-        LineVerdict::CostsLatency { .. } | LineVerdict::NotShown { .. } => Some(Tone::Unclear),
+        LineVerdict::AddsNothing { .. }
+        | LineVerdict::CostsLatency { .. }
+        | LineVerdict::NotShown { .. } => Some(Tone::Unclear),
         _ => None,
     }
 }

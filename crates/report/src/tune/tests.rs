@@ -85,6 +85,38 @@ fn nothing_to_change_and_nothing_known_are_told_apart() {
 }
 
 #[test]
+fn where_the_congestion_control_paces_p99_is_said_to_be_its_own() {
+    let told = |congestion: &str, truths: &[Truth]| {
+        let mut tuning = tune(truths, 30);
+        tuning.set_congestion(congestion);
+        flat(&tuning.report([None, None], None)).contains("p99 is the pacing's here")
+    };
+    assert!(told("bbr", &TRUTHS) && !told("cubic", &TRUTHS));
+    assert!(!told("bbr", &[("a on", "a off", 0.8, 1.0)]), "p99 is 4 ms and in no verdict");
+}
+
+#[test]
+fn lines_that_add_nothing_beside_others_are_told_and_left_out() {
+    let line = |name, cpu| -> Truth { (name, "its default", cpu, 1.0) };
+    let tuning = tune(&[line("a on", 0.7), line("b on", 0.8), line("c on", 0.9)], 30);
+    let report = tuning.report([Some(2000.0), None], None);
+    let words = flat(&report);
+    assert!(words.starts_with("Change one line: a on (now: its default) (3"), "{words}");
+    let told = "b on and c on help by themselves and add nothing beside this one: without them a \
+                request takes no more CPU than with all (";
+    assert!(words.contains(told), "{words}");
+    assert!(!report.diff.contains("b on"), "{}", report.diff);
+    let table = tables::steps(&report.answer).unwrap().terminal(Layout::plain(100));
+    let rows: Vec<&str> = table.lines().filter(|row| row.contains('±')).collect();
+    assert!(rows[0].starts_with("a on ") && rows[0].ends_with(" enough"), "{table}");
+    assert!(rows[1].starts_with("and b on ") && rows[2].starts_with("and c on "), "{table}");
+    let document: serde_json::Value = serde_json::from_str(&json(&report)).unwrap();
+    assert_eq!(document["lines"][1]["verdict"], "adds-nothing");
+    assert_eq!(document["together"]["enough"], 1);
+    assert_eq!(html(&report).matches("and b on").count(), 1);
+}
+
+#[test]
 fn what_was_only_screened_says_so() {
     let tuning = tune(&TRUTHS, 30);
     let mut phases = tuning.phases();

@@ -39,6 +39,7 @@ impl OfHost {
             ip,
             switched_off: Default::default(),
             gso_max_bytes: None,
+            layer: None,
             initial_window_packets: None,
             far_end: None,
             passed_over: Vec::new(),

@@ -6,6 +6,15 @@ use std::os::fd::BorrowedFd;
 use super::null::ack_generator::AckGenerator;
 use zc_run::{LinkCounters, LinkFacts, Result, Warning};
 
+/// Bytes that the layer of a link has carried from the sender to the receiver, each with headers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LayerBytes {
+    /// By the counter of its sending end.
+    pub sent: u64,
+    /// By the counter of its receiving end.
+    pub received: u64,
+}
+
 /// A link that is up.
 pub trait Link: Send + Sync {
     /// Its devices and settings, and the results of the checks.
@@ -39,6 +48,15 @@ pub trait Link: Send + Sync {
     /// # Errors
     /// Netlink failed.
     fn counters(&self) -> Result<LinkCounters>;
+
+    /// Bytes that its layer has carried so far, from any thread and namespace. `None` where there is
+    /// no layer, or one that counts in its sockets.
+    ///
+    /// # Errors
+    /// Netlink failed.
+    fn layer_bytes(&self) -> Result<Option<LayerBytes>> {
+        Ok(None)
+    }
 
     /// The network namespaces of sender and receiver. `None` if they are not the link's own.
     fn namespaces(&self) -> Option<[BorrowedFd<'_>; 2]> {

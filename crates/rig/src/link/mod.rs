@@ -5,6 +5,7 @@
 mod card;
 mod counters;
 mod host;
+mod layer;
 mod link_trait;
 mod loopback;
 pub mod null;
@@ -18,7 +19,7 @@ mod veth;
 
 use zc_run::{LinkKind, LinkOptions, Support, Unavailable};
 
-pub use link_trait::Link;
+pub use link_trait::{LayerBytes, Link};
 pub use null::{AckGenerator, NotedCounts, NotedFlow};
 pub use refusal::explain_bpf;
 pub use remote::{device_towards, towards};

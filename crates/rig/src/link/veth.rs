@@ -8,7 +8,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 
 use super::counters::read_counters;
-use super::link_trait::Link;
+use super::layer::{self, End, Meter};
+use super::link_trait::{LayerBytes, Link};
 use super::refusal::{Policies, Stage, explain};
 use super::settings::Settings;
 use super::sides::Sides;
@@ -89,6 +90,7 @@ pub(super) struct Veth {
     receiver_devices: Devices,
     index: u32,
     addresses: Addresses,
+    layer: Meter,
 }
 
 /// The link that is to be made, for all steps.
@@ -236,11 +238,28 @@ impl Wanted {
             }
         }
         let addresses = addresses(self.options.ip);
-        let stage = if self.options.ip == IpVersion::V6 { Stage::Ipv6 } else { Stage::Veth };
-        let ends = [
-            (&devices, self.card.device(), addresses.sender),
-            (&receiver_devices, RECEIVER, addresses.receiver),
+        let both = [
+            End {
+                namespace: &sender,
+                devices: &devices,
+                device: SENDER,
+                address: addresses.sender,
+            },
+            End {
+                namespace: &receiver,
+                devices: &receiver_devices,
+                device: RECEIVER,
+                address: addresses.receiver,
+            },
         ];
+        let (layer, layer_facts) = layer::build(&self.options, both)?;
+        let stage = if self.options.ip == IpVersion::V6 { Stage::Ipv6 } else { Stage::Veth };
+        let [near, far] = match layer::devices(self.options.layer) {
+            Some(upper) => upper,
+            None => [self.card.device(), RECEIVER],
+        };
+        let ends =
+            [(&devices, near, addresses.sender), (&receiver_devices, far, addresses.receiver)];
         for (devices, device, _) in ends {
             devices
                 .find("lo")
@@ -261,6 +280,7 @@ impl Wanted {
                     addresses.prefix_bits,
                     &others.find(other)?,
                     neighbour,
+                    self.options.layer.has_device(),
                 )?;
                 self.initial_window.map_or(Ok(()), |packets| {
                     devices.set_initial_window(index, address, addresses.prefix_bits, packets)
@@ -313,12 +333,23 @@ impl Wanted {
             ip: self.options.ip,
             switched_off: self.options.switched_off.clone(),
             gso_max_bytes: self.options.gso_max_bytes,
+            layer: layer_facts,
             initial_window_packets: self.initial_window,
             far_end: None,
             passed_over: Vec::new(),
         };
         let warnings = (!left.is_empty()).then(|| settings_left(&left)).into_iter().collect();
-        Ok(Veth { facts, warnings, sender, receiver, devices, receiver_devices, index, addresses })
+        Ok(Veth {
+            facts,
+            warnings,
+            sender,
+            receiver,
+            devices,
+            receiver_devices,
+            index,
+            addresses,
+            layer,
+        })
     }
 
     /// Switches merging by the receiver's device, in whose namespace the calling thread is. Returns
@@ -388,7 +419,8 @@ fn set_gso_max(
     })))
 }
 
-/// Sets the address and the neighbour of `device`, which is up; returns its number.
+/// Sets the address and the neighbour of `device`, which is up; returns its number. `is_upper` says
+/// whether it is above another one.
 fn set_up(
     devices: &Devices,
     device: &str,
@@ -396,12 +428,14 @@ fn set_up(
     prefix_bits: u8,
     other: &Device,
     neighbour: IpAddr,
+    is_upper: bool,
 ) -> io::Result<u32> {
     let index = devices.find(device)?.index;
     devices.add_address(index, address, prefix_bits)?;
-    if let (IpAddr::V6(_), Some(mac)) = (address, other.mac) {
-        // Neighbour discovery begins when the kernel's link watch has seen the device come up, and
-        // sends one request per second.
+    // Neighbour discovery begins when the kernel's link watch has seen the device come up, and
+    // sends one request per second. And ARP for an address of a macvlan device is answered by the
+    // device below, too (ip-sysctl.rst, arp_ignore), to which packets would go then.
+    if let Some(mac) = other.mac.filter(|_| is_upper || address.is_ipv6()) {
         devices.add_neighbour(index, neighbour, mac)?;
     }
     Ok(index)
@@ -532,10 +566,18 @@ impl Link for Veth {
         let Some(packets) = self.facts.initial_window_packets else { return };
         let packets = if wide { packets } else { KERNEL_S_WINDOW_PACKETS };
         let Addresses { sender, prefix_bits, .. } = self.addresses;
-        let card = self.devices.find(&self.facts.device);
+        let upper = layer::devices(self.facts.layer()).map(|[near, _]| near);
+        let card = self.devices.find(upper.unwrap_or(&self.facts.device));
         let _ = card.and_then(|card| {
             self.devices.set_initial_window(card.index, sender, prefix_bits, packets)
         });
+    }
+
+    fn layer_bytes(&self) -> Result<Option<LayerBytes>> {
+        let read = self.layer.read([&self.devices, &self.receiver_devices]);
+        read.map_err(|error| {
+            Error::os(format_args!("read the counters of {}", self.facts.layer()), error)
+        })
     }
 
     fn namespaces(&self) -> Option<[BorrowedFd<'_>; 2]> {

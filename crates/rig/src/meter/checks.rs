@@ -59,8 +59,9 @@ fn name_of(link: &LinkFacts) -> String {
     let switches: Vec<&str> = link.switched_off.iter().map(|switch| switch.name()).collect();
     let largest =
         link.gso_max_bytes.map(|bytes| format!(" largest packet {}", size_text(bytes.into())));
-    let name =
-        format!("MTU {}{} {}", link.mtu_bytes, largest.unwrap_or_default(), switches.join(","));
+    let layer = link.layer.as_ref().map(|layer| format!("{} ", layer.name)).unwrap_or_default();
+    let largest = largest.unwrap_or_default();
+    let name = format!("{layer}MTU {}{largest} {}", link.mtu_bytes, switches.join(","));
     name.trim_end().to_owned()
 }
 
@@ -522,6 +523,7 @@ mod tests {
             ip: IpVersion::V4,
             switched_off: Default::default(),
             gso_max_bytes: None,
+            layer: None,
             initial_window_packets: None,
             far_end: None,
             passed_over: Vec::new(),

@@ -7,6 +7,7 @@ mod cgroups;
 pub mod checks;
 mod conditions;
 mod counter;
+mod cpu_counters;
 mod doctor;
 mod environment;
 mod functions;
@@ -33,6 +34,7 @@ mod unit;
 
 pub use burner::{Burner, unit_time};
 pub use cgroups::TopCgroups;
+pub use cpu_counters::CpuCounters;
 pub use doctor::meters;
 pub use environment::{Environment, InstanceLock, sniffers};
 pub use helper_process::{CompetingProcess, HelperJob, SoakerProcess, serve};

@@ -2,10 +2,13 @@
 //! counters.
 
 use crate::meter::{
-    Below, KernelMeters, Ksoftirqd, Soaking, TopCgroups, WakeLatency, checks, wake_latency,
+    Below, CpuCounters, KernelMeters, Ksoftirqd, Soaking, TopCgroups, WakeLatency, checks,
+    wake_latency,
 };
 use zc_kernel::clock::{monotonic_ns, own_cpu_ns, sleep_until};
-use zc_run::{Error, ErrorKind, Host, Reading, Result, SoakReading, SoakerKind, Warning};
+use zc_run::{
+    CpuCounts, Error, ErrorKind, Host, Reading, Result, SoakReading, SoakerKind, Warning,
+};
 
 /// Time for which the idle machine is observed before a run: 20 ticks of 10 ms.
 const LOOK_NS: u64 = 200_000_000;
@@ -27,6 +30,7 @@ pub struct Machine {
     soakers: Soaking,
     ksoftirqd: Ksoftirqd,
     cgroups: Option<TopCgroups>,
+    counters: Option<CpuCounters>,
     meters: KernelMeters,
 }
 
@@ -47,7 +51,12 @@ impl Machine {
     pub fn below(below: Below, cpus: &[usize], soaker: SoakerKind) -> Result<Self> {
         let soakers = paused(cpus, soaker, below)?;
         let (ksoftirqd, meters) = (Ksoftirqd::find(cpus), KernelMeters::open(cpus)?);
-        Ok(Self { soakers, ksoftirqd, cgroups: None, meters })
+        Ok(Self { soakers, ksoftirqd, cgroups: None, counters: None, meters })
+    }
+
+    /// Reads these counters, too.
+    pub fn counting(self, counters: Option<CpuCounters>) -> Self {
+        Self { counters, ..self }
     }
 
     /// Reads the clocks of the top-level cgroups from now on, where these tell costs better than
@@ -113,6 +122,11 @@ impl Machine {
     /// The soakers' counters and clocks, and those of ksoftirqd.
     pub fn soaked(&self) -> SoakReading {
         SoakReading { ksoftirqd_ns: self.ksoftirqd.cpu_ns(), ..self.soakers.read() }
+    }
+
+    /// Hardware events so far; empty where none are counted.
+    pub fn counted(&self) -> Vec<CpuCounts> {
+        self.counters.as_ref().map_or_else(Vec::new, CpuCounters::read)
     }
 
     /// Reads the clocks of the cgroups and the kernel's counters, and between them the CPU time of

@@ -13,6 +13,7 @@ mod cell_config;
 mod clients;
 mod connection;
 mod counting;
+mod crossing;
 mod datagrams;
 mod factor;
 mod flow;

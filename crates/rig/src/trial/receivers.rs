@@ -13,7 +13,8 @@ use super::worker::{
     spawn, timed_out,
 };
 use zc_kernel::clock::{monotonic_ns, sleep_until};
-use zc_run::{Reading, RecvCounts, RemoteWindow, Result};
+use zc_kernel::tcp;
+use zc_run::{Reading, ReceiverSocket, RecvCounts, RemoteWindow, Result};
 
 /// Receivers that run.
 pub struct Receivers {
@@ -57,6 +58,15 @@ impl Receivers {
         let mut threads = Threads::open(&[], &tids)?;
         threads.add_workers()?;
         Ok(Self { flows, threads })
+    }
+
+    /// State of the first one's socket; `None` where the kernel does not say.
+    fn first_socket(&self) -> Option<ReceiverSocket> {
+        let socket = &self.flows.first()?.side.socket;
+        Some(ReceiverSocket {
+            rcvbuf_bytes: tcp::rcvbuf(socket).ok()?,
+            rcv_ssthresh_bytes: tcp::info(socket).ok()?.rcv_ssthresh,
+        })
     }
 
     fn counts(&self) -> RecvCounts {
@@ -133,7 +143,8 @@ impl Machine {
         threads.read_cpu(&mut closed);
         self.kernel(threads.cpu_ns(), &mut closed)?;
         threads.read_switches(&mut closed);
-        Ok(RemoteWindow { opened, closed })
+        let receiver = receivers.and_then(Receivers::first_socket);
+        Ok(RemoteWindow { opened, closed, receiver })
     }
 }
 

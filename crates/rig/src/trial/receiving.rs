@@ -13,7 +13,8 @@ use super::worker::{PATIENCE, Published, Ready, TrialError};
 use crate::link::Link;
 use crate::path::{self, RecvSetup};
 use crate::tls::TlsKeying;
-use zc_run::{Datagrams, Error, RecvCounts, RecvPath, Result};
+use zc_kernel::mptcp;
+use zc_run::{Datagrams, Error, Layer, RecvCounts, RecvPath, Result};
 
 /// Configuration of a receiver.
 #[derive(Debug, Clone)]
@@ -98,7 +99,7 @@ impl Expecting {
             link.enter_receiver()?;
             link.receiver_address()
         };
-        listen((address, 0).into(), rcvbuf_bytes).map(Self::Stream)
+        listen_over(link.facts().layer(), (address, 0).into(), rcvbuf_bytes).map(Self::Stream)
     }
 
     /// The address to send to.
@@ -127,7 +128,16 @@ impl Expecting {
 
 /// Listens, with SO_RCVBUF set if a size is given.
 pub(super) fn listen(at: SocketAddr, rcvbuf_bytes: Option<usize>) -> Result<TcpListener> {
-    let listener = TcpListener::bind(at).map_err(|error| Error::os("listen for a flow", error))?;
+    listen_over(Layer::Plain, at, rcvbuf_bytes)
+}
+
+/// The same for flows over a layer that may have sockets of its own.
+fn listen_over(layer: Layer, at: SocketAddr, rcvbuf_bytes: Option<usize>) -> Result<TcpListener> {
+    let listener = match layer {
+        Layer::Mptcp => mptcp::listen(at),
+        _ => TcpListener::bind(at),
+    };
+    let listener = listener.map_err(|error| Error::os("listen for a flow", error))?;
     if let Some(bytes) = rcvbuf_bytes {
         // Before the first connection: the window scale is agreed upon in the handshake (tcp(7)).
         zc_kernel::tcp::set_rcvbuf(&listener, bytes)

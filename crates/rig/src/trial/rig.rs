@@ -9,6 +9,7 @@ use super::burning::SoftirqBurner;
 use super::bursts::Bursts;
 use super::cell_config::CellConfig;
 use super::clients;
+use super::crossing::Crossing;
 use super::datagrams;
 use super::flow::Flow;
 use super::flows::{Ended, finish_flows, open_flows, why_ended};
@@ -25,7 +26,9 @@ use super::window::{
 };
 use super::worker::TrialError;
 use crate::link::{AckGenerator, Link};
-use crate::meter::{self, Environment, IdleClock, SampledThreads, Sampler, WakeLatency, checks};
+use crate::meter::{
+    self, CpuCounters, Environment, IdleClock, SampledThreads, Sampler, WakeLatency, checks,
+};
 use crate::path::SendSetup;
 use zc_kernel::bpf::AckBurn;
 use zc_kernel::clock::{monotonic_ns, sleep_until};
@@ -49,6 +52,8 @@ pub struct RigSetup {
     pub remote: Option<Box<dyn RemoteSide>>,
     /// Samples the CPUs in soaked windows.
     pub sampler: Option<Sampler>,
+    /// Counts hardware events on the CPUs of the flows.
+    pub counters: Option<CpuCounters>,
 }
 
 /// Properties that the cost of the harness depends on: how often which CPUs wake how many senders,
@@ -92,6 +97,8 @@ pub struct Rig {
     pub(super) remote: Option<Box<dyn RemoteSide>>,
     sampler: Option<Sampler>,
     limit: Limit,
+    /// What the flows that are open are to cross.
+    crossing: Option<Crossing>,
     /// Present where flows have real-time threads.
     realtime: Option<Realtime>,
     /// Duration of the last trial until its window had closed.
@@ -104,9 +111,9 @@ impl Rig {
     /// # Errors
     /// A CPU may not be used, SCHED_IDLE is refused, or /proc/stat cannot be read.
     pub fn new(setup: RigSetup) -> Result<Self> {
-        let RigSetup { links, setup, fixed, timing, remote, sampler } = setup;
+        let RigSetup { links, setup, fixed, timing, remote, sampler, counters } = setup;
         let realtime = fixed.realtime.then(Realtime::begin).transpose()?;
-        let machine = Machine::new(&fixed.soaked_cpus, fixed.soaker)?;
+        let machine = Machine::new(&fixed.soaked_cpus, fixed.soaker)?.counting(counters);
         let (expected, first_file, warm_bytes) = (HashMap::new(), 0, 0);
         let idle_clock = if remote.is_none() { IdleClock::open() } else { None };
         Ok(Self {
@@ -126,6 +133,7 @@ impl Rig {
             remote,
             sampler,
             limit: Limit::default(),
+            crossing: None,
             realtime,
             until_closed: Duration::ZERO,
         })
@@ -318,10 +326,11 @@ impl Rig {
         let mut opened = Reading::default();
         self.kernel(None, &mut opened)?;
         sleep_until(opens_ns);
-        opened.soak = self.machine.soaked();
+        (opened.counted, opened.soak) = (self.machine.counted(), self.machine.soaked());
         // As long wherever it begins: /proc may take longer than the settling does.
         self.limit.sleep_until(opens_ns.max(opened.soak.at_ns) + self.timing.idle_ns)?;
-        let mut closed = Reading { soak: self.machine.soaked(), ..Reading::default() };
+        let soak = self.machine.soaked();
+        let mut closed = Reading { soak, counted: self.machine.counted(), ..Reading::default() };
         self.kernel(None, &mut closed)?;
         self.take_samples(None, &opened, &closed, None);
         Ok(IdleWindow { opened, closed, remote: self.remote_window()?.map(Box::new) })
@@ -396,6 +405,7 @@ impl Rig {
         if let Some(found) = socket_facts(&flows) {
             config.check_sockets(&found)?;
         }
+        self.crossing = Crossing::begin(&flows)?;
         Ok(flows)
     }
 
@@ -407,7 +417,13 @@ impl Rig {
         began_ns: u64,
         drain_at_most: Option<Duration>,
     ) -> std::result::Result<Ended, TrialError> {
-        finish_flows(self.remote.as_deref_mut(), flows, began_ns, drain_at_most)
+        let crossing = self.crossing.take();
+        let ended = finish_flows(self.remote.as_deref_mut(), flows, began_ns, drain_at_most)?;
+        // What has not drained has not crossed it either.
+        if let Some(crossing) = crossing.filter(|_| !ended.cut) {
+            crossing.check(ended.sent.bytes.saturating_sub(ended.lost_bytes.unwrap_or(0)))?;
+        }
+        Ok(ended)
     }
 
     fn attempt(&mut self, cell: &Cell, kind: TrialKind) -> std::result::Result<Trial, TrialError> {
@@ -531,6 +547,7 @@ impl Rig {
             threads.read_cpu(&mut opened);
             flow_counts(&flows, &mut opened);
             opened.burned_ns = window.burner.map(AckBurn::burned_ns);
+            opened.counted = soakers.counted();
             opened.soak = soakers.soaked();
         });
         let opened_ns = opened_ns.inspect_err(|_| stop_all(&flows))?;
@@ -541,6 +558,7 @@ impl Rig {
         let closed_ns = self.edge_of(window, closes_ns, window.count, |soakers, idle_ns| {
             closed.idle_ns = idle_ns;
             closed.soak = soakers.soaked();
+            closed.counted = soakers.counted();
             closed.burned_ns = window.burner.map(AckBurn::burned_ns);
             flow_counts(&flows, &mut closed);
             threads.read_cpu(&mut closed);
@@ -553,11 +571,16 @@ impl Rig {
         if let Some(cell) = window.sampled {
             self.take_samples(Some(cell), &opened, &closed, Some(&threads));
         }
-        let sockets = socket_facts(&flows);
+        let mut sockets = socket_facts(&flows);
         if let Some(found) = &sockets {
             window.config.check_sockets(found)?;
         }
-        let remote = self.remote_window()?.map(Box::new);
+        let mut remote = self.remote_window()?.map(Box::new);
+        let receiver = remote.as_mut().and_then(|window| window.receiver.take());
+        if let (Some(sockets), Some(receiver)) = (&mut sockets, receiver) {
+            sockets.rcvbuf_bytes = Some(receiver.rcvbuf_bytes);
+            sockets.rcv_ssthresh_bytes = Some(receiver.rcv_ssthresh_bytes);
+        }
         Ok((flows, Watched { opened, closed, sockets, remote }))
     }
 

@@ -22,8 +22,9 @@ use crate::meter::Burner;
 use crate::path::{self, SendSetup};
 use crate::tls::TlsKeying;
 use crate::workload::Pacer;
+use zc_kernel::mptcp;
 use zc_kernel::tcp::Unconnected;
-use zc_run::{Clients, Error, FixedParams, Result, SendCounts, Usage};
+use zc_run::{Clients, Error, FixedParams, Layer, Result, SendCounts, Usage};
 
 /// Configuration of a flow's sender.
 #[derive(Debug, Clone, Copy)]
@@ -246,7 +247,11 @@ pub(super) fn connect(
     ack_generator: Option<&AckGenerator>,
 ) -> Result<(Connection, Option<NotedFlow>)> {
     let failed = |error| Error::os(format!("connect a flow to {}", to.address), error);
-    let socket = Unconnected::bind_towards(to.address).map_err(failed)?;
+    let socket = match Layer::of(fixed) {
+        Layer::Mptcp => mptcp::bind_towards(to.address),
+        _ => Unconnected::bind_towards(to.address),
+    };
+    let socket = socket.map_err(failed)?;
     let noted = ack_generator.map(|generator| generator.expect(socket.port()));
     EFFECTS.iter().try_for_each(|effect| effect.before_connect(&socket, fixed))?;
     let mut socket = socket.connect(to.address, PATIENCE).map_err(failed)?;

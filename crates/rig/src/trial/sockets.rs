@@ -13,16 +13,20 @@ use zc_kernel::tcp;
 use zc_run::units::size_text;
 use zc_run::{FixedParams, SocketFacts, Unavailable};
 
+/// TCP_INFINITE_SSTHRESH (include/net/tcp.h).
+const NO_THRESHOLD: u32 = 0x7fff_ffff;
+
 /// Current parameters of the flows' sockets: of all `senders`, and of the first one's `receiver`,
 /// where it is on this machine. `None` where the kernel does not say.
 pub(super) fn facts(senders: &[&Connection], receiver: Option<&Connection>) -> Option<SocketFacts> {
     let first = senders.first()?;
     let names = senders.iter().map(|socket| tcp::congestion(socket).ok());
     let names: BTreeSet<String> = names.collect::<Option<_>>()?;
+    let info = tcp::info(first).ok()?;
     Some(SocketFacts {
         congestion: names.into_iter().collect::<Vec<_>>().join(", "),
-        pacing_bytes_per_s: Some(tcp::info(first).ok()?.pacing_rate)
-            .filter(|rate| *rate != u64::MAX),
+        pacing_bytes_per_s: Some(info.pacing_rate).filter(|rate| *rate != u64::MAX),
+        snd_ssthresh_packets: Some(info.snd_ssthresh).filter(|packets| *packets < NO_THRESHOLD),
         sndbuf_bytes: tcp::sndbuf(first).ok()?,
         rcvbuf_bytes: receiver.and_then(|socket| tcp::rcvbuf(socket).ok()),
         rcv_ssthresh_bytes: receiver
@@ -80,6 +84,7 @@ mod tests {
         SocketFacts {
             congestion: "reno".to_owned(),
             pacing_bytes_per_s: None,
+            snd_ssthresh_packets: None,
             sndbuf_bytes: 131_072,
             rcvbuf_bytes: None,
             rcv_ssthresh_bytes: None,

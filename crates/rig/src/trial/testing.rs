@@ -7,6 +7,7 @@ use super::links::Links;
 use super::remote_side::RemoteSide;
 use super::rig::{Rig, RigSetup};
 use super::setup::{allowed_cpus, bring_up};
+use crate::meter::CpuCounters;
 use crate::path::SendSetup;
 use crate::workload::{FileSet, SourceFile};
 use zc_run::{FixedParams, LinkKind, Timing};
@@ -57,9 +58,18 @@ pub(super) fn rig(fixed: FixedParams) -> Rig {
 
 /// The same, whose flows end at `remote` if there is one.
 pub(super) fn rig_to(fixed: FixedParams, remote: Option<Box<dyn RemoteSide>>) -> Rig {
+    rig_with(fixed, remote, None)
+}
+
+/// The same, with counters of hardware events, or of others in their place.
+pub(super) fn rig_with(
+    fixed: FixedParams,
+    remote: Option<Box<dyn RemoteSide>>,
+    counters: Option<CpuCounters>,
+) -> Rig {
     let ms = 1_000_000;
     let timing =
         Timing { warmup_ns: 4 * ms, window_ns: 10 * ms, idle_ns: 4 * ms, unsoaked_ns: 10 * ms };
-    Rig::new(RigSetup { links: loopback(), setup: files(), fixed, timing, remote, sampler: None })
-        .unwrap()
+    let (links, setup) = (loopback(), files());
+    Rig::new(RigSetup { links, setup, fixed, timing, remote, sampler: None, counters }).unwrap()
 }

@@ -10,10 +10,11 @@ use super::receiving::RecvConfig;
 use super::remote_side::{RemoteEnded, RemoteSide, SentFlow};
 use super::sending::Target;
 use super::setup::allowed_cpus;
-use super::testing::{files, fixed, loopback, rig, rig_to};
+use super::testing::{files, fixed, loopback, rig, rig_to, rig_with};
 use super::window::edge_ns;
 use super::worker::TrialError;
 use crate::link::Link;
+use crate::meter::CpuCounters;
 use zc_kernel::stop::Stop;
 use zc_run::{
     Align, Cell, Cipher, Datagrams, ErrorKind, Factor, FixedParams, Level, Levels, LinkCounters,
@@ -539,6 +540,27 @@ fn a_buffer_that_the_kernel_cuts_cannot_run_and_says_which_sysctl_cuts_it() {
     let no = rig.prove(&cell, LONG).unwrap().unwrap_err();
     assert!(no.reason.starts_with("SO_SNDBUF of "), "{}", no.reason);
     assert!(no.remedy.unwrap().contains("net.core.wmem_max"));
+}
+
+#[test]
+fn events_are_counted_in_the_window_that_the_soakers_bound() {
+    let fixed = fixed();
+    let cpus = fixed.soaked_cpus.clone();
+    let Some(counters) = CpuCounters::of_software(&cpus) else { return };
+    let mut rig = rig_with(fixed, None, Some(counters));
+    rig.soak(true).unwrap();
+    let idle = rig.idle().unwrap();
+    let trial = rig.run(&cell(SendPath::ReadSend, Levels::default()), TrialKind::Soaked).unwrap();
+    for (opened, closed) in [(&idle.opened, &idle.closed), (&trial.opened, &trial.closed)] {
+        assert_eq!((opened.counted.len(), closed.counted.len()), (cpus.len(), cpus.len()));
+        for (from, to) in std::iter::zip(&opened.counted, &closed.counted) {
+            // The clock of a CPU, which stands in for its cycles here, whatever runs there.
+            let clock_ns = to.cycles - from.cycles;
+            let enabled_ns = to.enabled_ns - from.enabled_ns;
+            assert!(clock_ns.abs_diff(enabled_ns) < enabled_ns / 4, "{clock_ns} of {enabled_ns}");
+            assert_eq!(enabled_ns, to.running_ns - from.running_ns);
+        }
+    }
 }
 
 #[test]

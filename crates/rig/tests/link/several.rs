@@ -285,7 +285,8 @@ pub(crate) fn rig_over(links: Links, files: &[std::path::PathBuf]) -> Rig {
         unsoaked_ns: 5_000_000,
     };
     let (setup, _) = trial::open_files(files, 1, fixed.buffer_bytes, &[], sender_cpu).unwrap();
-    Rig::new(RigSetup { links, setup, fixed, timing, remote: None, sampler: None }).unwrap()
+    Rig::new(RigSetup { links, setup, fixed, timing, remote: None, sampler: None, counters: None })
+        .unwrap()
 }
 
 fn cell(send: SendPath, levels: &Levels) -> Cell {

@@ -59,6 +59,8 @@ pub enum Tables {
     Components,
     /// No table; what TLS costs, and what the kernel's TLS saves, as a conclusion.
     Encryption,
+    /// What each layer of the link adds to a byte's cost.
+    Layers,
     /// What was lost, and what a byte sent and a byte delivered cost.
     Datagrams,
     /// The proxy's own cost, and from which buffer on splicing pays.

@@ -14,6 +14,7 @@ mod congestion;
 mod cork;
 mod definition;
 mod flows;
+mod links;
 mod memory;
 mod mtu;
 mod nfs;
@@ -81,6 +82,7 @@ experiments! {
     Pages = pages,
     Sockbuf = sockbuf,
     Mtu = mtu,
+    Links = links,
     Flows = flows,
     Congestion = congestion,
     Pacing = pacing,

@@ -44,6 +44,7 @@ factors! {
     Mtu = super::mtu::MtuFactor,
     Offloads = super::offloads::OffloadsFactor,
     GsoMax = super::gso_max::GsoMaxFactor,
+    Layer = super::layer::LayerFactor,
     Congestion = super::congestion::CongestionFactor,
     Flows = super::flows::FlowsFactor,
     Placement = super::placement::PlacementFactor,

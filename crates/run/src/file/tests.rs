@@ -4,9 +4,9 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::{
-    CpuTicks, FragmentCounts, IdleWindow, LinkCounters, Reading, RecvCounts, RemoteWindow,
-    SendCounts, Slot, SoakReading, SocketFacts, SoftirqCounts, StatReading, TaskReading,
-    TcpReading, Trial, TrialKind, Usage,
+    CpuCounts, CpuTicks, FragmentCounts, IdleWindow, LinkCounters, Reading, RecvCounts,
+    RemoteWindow, SendCounts, Slot, SoakReading, SocketFacts, SoftirqCounts, StatReading,
+    TaskReading, TcpReading, Trial, TrialKind, Usage,
 };
 
 fn block(slots: Vec<Slot>) -> Block {
@@ -127,6 +127,10 @@ prop_compose! {
             ksoftirqd_ns: has[6].then_some(n[5]),
             idle_ns: has[6].then_some(n[5]),
             burned_ns: has[5].then_some(n[6]),
+            counted: match has[7] {
+                true => vec![CpuCounts { cpu: 1, cycles: n[6], ..CpuCounts::default() }],
+                false => Vec::new(),
+            },
             cgroups_ns: has[7].then_some(n[7]),
         }
     }
@@ -134,7 +138,7 @@ prop_compose! {
 
 prop_compose! {
     fn window()(opened in reading(), closed in reading()) -> Box<RemoteWindow> {
-        Box::new(RemoteWindow { opened, closed })
+        Box::new(RemoteWindow { opened, closed, receiver: None })
     }
 }
 
@@ -161,6 +165,7 @@ fn slot() -> impl Strategy<Value = Slot> {
                     sockets: (whole_bytes % 5 != 0).then(|| SocketFacts {
                         congestion: "reno".to_owned(),
                         pacing_bytes_per_s: (whole_bytes % 2 == 0).then_some(whole_bytes),
+                        snd_ssthresh_packets: (whole_bytes % 2 == 0).then_some(10),
                         sndbuf_bytes: 87_040,
                         rcvbuf_bytes: (whole_bytes % 3 == 0).then_some(131_072),
                         rcv_ssthresh_bytes: (whole_bytes % 3 == 0).then_some(65_535),

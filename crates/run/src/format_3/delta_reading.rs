@@ -260,6 +260,7 @@ impl Decoder {
             ksoftirqd_ns,
             idle_ns,
             burned_ns,
+            counted: Vec::new(),
             cgroups_ns,
         })
     }

@@ -165,6 +165,7 @@ fn what_is_no_level_is_an_error() {
         (Factor::Message, "64kB", "invalid-size"),
         (Factor::Mtu, "100", "invalid-size"),
         (Factor::Offloads, "tso", "unknown-offload"),
+        (Factor::Layer, "vlan", "unknown-layer"),
         (Factor::Congestion, "a b", "invalid-congestion-control"),
         (Factor::Flows, "0", "invalid-count"),
         (Factor::Rate, "auto", "invalid-rate"),

@@ -1,6 +1,8 @@
 //! Which of the links of a run a cell was measured on.
 
-use zc_run::{Levels, LinkFacts, OffloadSwitch};
+use zc_run::{
+    Cell, Factor, Layer, LayerFacts, Level, Levels, LinkFacts, OffloadSwitch, RecvPath, SendPath,
+};
 use zc_testkit::synthetic::Synthetic;
 
 #[test]
@@ -24,4 +26,27 @@ fn a_cells_link_is_found_by_its_mtu_and_offloads() {
         header.link_of(&Levels { mtu_bytes: Some(9000), ..off(&[OffloadSwitch::NoTso]) }),
         None
     );
+}
+
+#[test]
+fn a_cell_s_link_is_found_by_its_layer_whatever_the_mtu_of_the_layer_s_device() {
+    let mut header = Synthetic::default().run().header;
+    let facts = LayerFacts {
+        name: Layer::Vxlan,
+        device: Some("zcl0".to_owned()),
+        mtu_bytes: Some(header.link.mtu_bytes - 50),
+    };
+    let vxlan = LinkFacts { layer: Some(facts), ..header.link.clone() };
+    header.other_links = vec![vxlan.clone()];
+    let over = |layer: &str| {
+        let mut cell = Cell::of_paths(SendPath::ReadSend, RecvPath::Recv);
+        Level::parse(Factor::Layer, layer).unwrap().put(&mut cell);
+        cell.levels
+    };
+    assert_eq!(header.link_of(&over("plain")), Some(&header.link));
+    assert_eq!(header.link_of(&over("vxlan")), Some(&vxlan));
+    assert_eq!(header.link_of(&over("esp")), None);
+    // Of a run whose link has a layer, that is the one of cells that name none.
+    header.link = vxlan.clone();
+    assert_eq!(header.link_of(&Levels::default()), Some(&vxlan));
 }

@@ -19,16 +19,18 @@ impl Config {
     /// Changes as a unified diff of the files they are in, for `patch -p0 -d /`; sysctls follow as
     /// a comment. Empty if nothing changes.
     ///
-    /// GNU patch takes absolute paths only in `/`, hence `-d /`, and changes what a link leads to
-    /// only with `--follow-symlinks`: `sites-enabled` is full of them. Who can resolve them sets
-    /// [`File::path`] before.
+    /// GNU patch takes absolute paths only in `/`, hence `-d /`, and refuses a path that is a link,
+    /// as those in `sites-enabled` are. Who can resolve links sets [`File::path`] before.
     pub fn diff(&self, site: &Site, changes: &[&Change]) -> String {
         let mut edits = change::of_directives(self, site, changes);
         edits.extend(change::of_listens(self, site, changes));
         let mut by_file: BTreeMap<usize, Vec<Piece>> = BTreeMap::new();
         for edit in &edits {
             if let Some((file, piece)) = piece(&self.files, edit) {
-                by_file.entry(file).or_default().push(piece);
+                // Of several links to one file the first.
+                let path = &self.files[file].path;
+                let first = self.files.iter().position(|file| file.path == *path);
+                by_file.entry(first.unwrap_or(file)).or_default().push(piece);
             }
         }
         let mut out = String::new();

@@ -73,8 +73,16 @@ pub(crate) fn rig(link: LinkKind, files: &[PathBuf], far_end: AckOptions, timing
         soaked_cpus: allowed,
         ..Synthetic::default().header().plan.fixed
     };
-    Rig::new(RigSetup { links: up.links, setup, fixed, timing, remote: None, sampler: None })
-        .expect("a rig")
+    Rig::new(RigSetup {
+        links: up.links,
+        setup,
+        fixed,
+        timing,
+        remote: None,
+        sampler: None,
+        counters: None,
+    })
+    .expect("a rig")
 }
 
 /// Writes so many files of so many bytes in `folder`.

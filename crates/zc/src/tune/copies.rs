@@ -2,6 +2,7 @@
 //! with them, all at the same time.
 
 use std::fs::File;
+use std::io::{Read as _, Seek as _, SeekFrom};
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -22,6 +23,13 @@ const FIRST_PORT: u16 = 8001;
 
 /// The most words of nginx in an answer, in characters.
 const MOST_WORDS: usize = 200;
+
+/// The part of a file of errors that is looked at, in bytes.
+const MOST_SAID: u64 = 64 << 10;
+
+/// Levels of nginx's errors: after the one nginx ends, the others it survives.
+const ENDED: [&str; 1] = ["[emerg]"];
+const ERRORS: [&str; 3] = ["[alert]", "[crit]", "[error]"];
 
 /// Where nginx names the files of a copy in its errors.
 const CONF: &str = "nginx.conf";
@@ -54,6 +62,16 @@ pub(super) struct Started {
     pub(super) command: String,
     /// The URL of each.
     pub(super) urls: Vec<String>,
+    /// The file of each that it writes errors to.
+    pub(super) errors: Vec<PathBuf>,
+}
+
+impl Started {
+    /// What the copy of a state, by its place, said last: what ended it, else its last error.
+    pub(super) fn last_words(&self, state: usize) -> Option<String> {
+        let errors = self.errors.get(state)?;
+        words(&tail(errors).ok()?, errors.parent()?)
+    }
 }
 
 impl<'a> Copies<'a> {
@@ -151,24 +169,11 @@ impl<'a> Copies<'a> {
         let output = output.map_err(|error| in_words(&error))?;
         match output.status.success() {
             true => Ok(()),
-            false => Err(self.words(&String::from_utf8_lossy(&output.stderr))),
+            false => {
+                let said = String::from_utf8_lossy(&output.stderr);
+                Err(words(&said, &place).unwrap_or_else(|| "it says nothing".to_owned()))
+            }
         }
-    }
-
-    /// The first error of nginx, without its name for the file, which is a copy.
-    fn words(&self, said: &str) -> String {
-        let first = said.lines().find(|line| line.contains("[emerg]")).or(said.lines().next());
-        let first = first.unwrap_or("it says nothing");
-        // A time, the level, and who it is: `[emerg] 6532#6532: `.
-        let first = first.split_once("[emerg] ").map_or(first, |(_, words)| words);
-        let is_id = |id: &str| id.chars().all(|c| c.is_ascii_digit() || c == '#');
-        let first = match first.split_once(": ") {
-            Some((id, words)) if is_id(id) => words,
-            _ => first,
-        };
-        let file = format!(" in {}", self.folder.path().join("checked").join(CONF).display());
-        let first = first.split_once(&file).map_or(first, |(words, _)| words);
-        escape(first, MOST_WORDS)
     }
 
     /// Writes a copy below the folder `name`, and returns that folder.
@@ -181,26 +186,31 @@ impl<'a> Copies<'a> {
         Ok(place)
     }
 
-    /// Writes the copies of these states.
+    /// Writes the copies of the states of a run.
     ///
     /// # Errors
     /// The folder cannot be written to.
-    pub(super) fn start(&self, states: &[CopyOf<'_>]) -> Result<Started> {
-        let (mut copies, mut urls) = (Vec::new(), Vec::new());
+    pub(super) fn start(&self, run: &str, states: &[CopyOf<'_>]) -> Result<Started> {
+        let (mut copies, mut urls, mut errors) = (Vec::new(), Vec::new(), Vec::new());
         let scheme = match self.site.scheme {
             Scheme::Http => "http",
             Scheme::Https => "https",
         };
         for (port, (number, state)) in (FIRST_PORT..).zip(states.iter().enumerate()) {
-            let place = self.write(&format!("copy-{number}"), port, &state.changes)?;
+            let place = self.write(&format!("{run}-{number}"), port, &state.changes)?;
+            let log = place.join("error.log");
+            // Of an earlier attempt.
+            drop(std::fs::remove_file(&log));
             let path = |path: &Path| path.to_string_lossy().into_owned();
             let program = path(&self.nginx.program);
             let conf = path(&place.join(CONF));
-            let words = [&program, "-e", "stderr", "-p", &path(&place), "-c", &conf];
+            let words = [&program, "-e", &path(&log), "-p", &path(&place), "-c", &conf];
             copies.push(ServerCopy {
                 words: words.map(str::to_owned).to_vec(),
                 listener: listening(port, &state.changes),
+                errors: log.clone(),
             });
+            errors.push(log);
             urls.push(format!("{scheme}://{}:{port}/", host(self.site)));
         }
         let text = serde_json::to_string(&copies)
@@ -209,8 +219,41 @@ impl<'a> Copies<'a> {
         let own = std::env::current_exe().map_err(|error| Error::os("find this program", error))?;
         let quoted = |path: &Path| format!("'{}'", path.to_string_lossy().replace('\'', r"'\''"));
         let command = format!("exec {} {INTERNAL} {COPIES} {}", quoted(&own), quoted(&job));
-        Ok(Started { command, urls })
+        Ok(Started { command, urls, errors })
     }
+}
+
+/// The end of a file.
+fn tail(path: &Path) -> std::io::Result<String> {
+    let mut file = File::open(path)?;
+    let length = file.metadata()?.len();
+    file.seek(SeekFrom::Start(length.saturating_sub(MOST_SAID)))?;
+    let mut bytes = Vec::new();
+    file.take(MOST_SAID).read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// What nginx said that matters most, without time and process: the error that ended it, else its
+/// last one. `place` is the folder of its configuration, which no one else knows.
+fn words(said: &str, place: &Path) -> Option<String> {
+    let has = |line: &str, levels: &[&str]| levels.iter().any(|level| line.contains(level));
+    let mut lines = said.lines().filter(|line| !line.trim().is_empty());
+    let ended = lines.clone().find(|line| has(line, &ENDED));
+    let line = ended.or_else(|| lines.clone().rfind(|line| has(line, &ERRORS)));
+    let line = line.or_else(|| lines.next_back())?;
+    // `2026/11/28 12:00:00 [emerg] 6532#6532: `.
+    let line = match line.split_once("] ") {
+        Some((before, words)) if before.contains('[') => words,
+        _ => line,
+    };
+    let is_id = |id: &str| id.chars().all(|c| c.is_ascii_digit() || c == '#');
+    let line = match line.split_once(": ") {
+        Some((id, words)) if is_id(id) => words,
+        _ => line,
+    };
+    let file = format!(" in {}", place.join(CONF).display());
+    let line = line.split_once(&file).map_or(line, |(words, _)| words);
+    Some(escape(line, MOST_WORDS))
 }
 
 /// Why a copy cannot have a value of a sysctl for itself; `None`: it can.
@@ -288,4 +331,46 @@ fn is_alone() -> bool {
     let map = std::fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
     let users = map.lines().filter_map(|line| line.split_whitespace().nth(2)?.parse::<u64>().ok());
     users.sum::<u64>() == 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_user_of_the_workers_is_known_if_it_and_its_group_are() {
+        let is = |line: &str| {
+            let dump = format!("# configuration file /e/nginx.conf:\n{line}\n");
+            is_known(&Config::parse(&dump).unwrap())
+        };
+        assert!(is("events {}") && is("user root;") && is("user root root;"));
+        assert!(!is("user no-such-user-of-zc;") && !is("user root no-such-group-of-zc;"));
+    }
+
+    #[test]
+    fn the_words_that_matter_are_those_that_ended_nginx() {
+        let place = Path::new("/t/checked");
+        for (said, expected) in [
+            (
+                "nginx: [emerg] \"sendfile_max_chunk\" directive invalid value in \
+                 /t/checked/nginx.conf:7\nnginx: configuration file test failed\n",
+                Some("\"sendfile_max_chunk\" directive invalid value"),
+            ),
+            (
+                "2026/11/28 12:00:00 [emerg] 65#65: bind() to 0.0.0.0:80 failed (98: in use)\n\
+                 2026/11/28 12:00:03 [emerg] 65#65: still could not bind()\n",
+                Some("bind() to 0.0.0.0:80 failed (98: in use)"),
+            ),
+            (
+                "2026/11/28 12:00:00 [error] 7#7: *1 open() \"/a\" failed\n\
+                 2026/11/28 12:00:09 [alert] 6#6: worker process 7 exited on signal 11\n\
+                 2026/11/28 12:00:09 [notice] 6#6: start worker process 8\n",
+                Some("worker process 7 exited on signal 11"),
+            ),
+            ("listen at 0.0.0.0:8003: in use\n\n", Some("listen at 0.0.0.0:8003: in use")),
+            ("\n", None),
+        ] {
+            assert_eq!(words(said, place).as_deref(), expected, "{said}");
+        }
+    }
 }

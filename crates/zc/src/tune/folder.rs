@@ -113,11 +113,6 @@ impl Folder {
         self.folder.path().join("files")
     }
 
-    /// It.
-    pub(in super::super) fn path(&self) -> &Path {
-        self.folder.path()
-    }
-
     /// Writes a file in it, and returns its path.
     ///
     /// # Errors

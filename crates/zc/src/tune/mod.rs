@@ -76,7 +76,7 @@ pub(super) fn run(args: &TuneArgs) -> Result<()> {
         tried.push(change);
     }
 
-    let measured = measure(args, &mut copies, &files.targets, &lines, &tried, &stop);
+    let measured = measure(args, &mut copies, &files.targets, &mut lines, &tried, &stop);
     let said_of_copies = copies.said();
     drop(folder);
     let measured = measured?;
@@ -92,7 +92,10 @@ pub(super) fn run(args: &TuneArgs) -> Result<()> {
     said.extend(mix.said(&files));
     let about = About {
         server: nginx.words(),
-        site: format!("{}: {}", site.name, site.why),
+        site: match site.name.as_str() {
+            "" => format!("a site without a name: {}", site.why),
+            name => format!("{name}: {}", site.why),
+        },
         mix: mix.words(),
         has_log: args.log.is_some(),
         said,
@@ -100,7 +103,7 @@ pub(super) fn run(args: &TuneArgs) -> Result<()> {
     let report = TuneReport::new(&measured.phases(), &question, about, |change| {
         let changes: Vec<&Change> =
             change.iter().filter_map(|at| tried.get(*at)?.as_ref()).collect();
-        config.diff(&site, &changes)
+        reading::with_links_resolved(&config).diff(&site, &changes)
     });
     print(args, &report)?;
     measured.ended.map_or_else(|| verdict(&report), Err)

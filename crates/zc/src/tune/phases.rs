@@ -12,13 +12,13 @@ use crate::interim::Planned;
 use crate::progress::Watcher;
 use crate::{run_out, tell};
 use zc_analysis::tune::{
-    Fate, Line, PRESENT, Phase, Phases, TOGETHER, promising, state_name, winners,
+    Fate, Line, PRESENT, Phase, Phases, in_steps, promising, state_name, step_states,
 };
 use zc_analysis::{Estimates, estimate};
 use zc_kernel::stop::Stop;
 use zc_load::{Reuse, Target, Targets, Trust};
 use zc_measure::session::{self, BlockOptions, Kind, Outcome, ServerOptions, StateOption, TARGET};
-use zc_run::{Error, ErrorKind, Result, Run};
+use zc_run::{Error, ErrorKind, Result, Run, Support};
 use zc_tune::Change;
 
 /// Connections to each copy: enough for those that send long responses not to hold up the others.
@@ -29,7 +29,7 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Shares of the budget of screening and confirming.
 const SCREENING: f64 = 0.4;
-const CONFIRMING: f64 = 0.4;
+const CONFIRMING: f64 = 0.35;
 
 /// Half-width of the intervals at which a run that decides may end early: its ratios are the
 /// answer.
@@ -37,6 +37,9 @@ const NARROW: f64 = 0.01;
 
 /// The least time for a run: below it there is no block.
 const LEAST: Duration = Duration::from_secs(3);
+
+/// The id of the error that no state but the present one answers as it should.
+const NO_OTHER: &str = "no-other-state-answers";
 
 /// A run with its estimates.
 pub(super) struct Estimated {
@@ -62,7 +65,7 @@ pub(super) fn measure(
     args: &NginxArgs,
     copies: &mut Copies<'_>,
     targets: &Targets,
-    lines: &[Line],
+    lines: &mut [Line],
     tried: &[Option<Change>],
     stop: &Stop,
 ) -> Result<Measured> {
@@ -112,14 +115,22 @@ pub(super) fn measure(
         Ok((confirming, ended)) => {
             (measured.confirming, measured.ended) = (Some(confirming), ended)
         }
+        Err(error) if error.id == NO_OTHER => {
+            for at in chosen {
+                lines[at].fate = Fate::Broke { how: error.message.clone() };
+            }
+        }
         Err(error) => measured.ended = Some(error),
     }
-    let won = winners(&measured.phases(), lines);
+    let won = in_steps(&measured.phases(), lines);
     if measured.ended.is_some() || won.len() < 2 {
         return Ok(measured);
     }
-    let changes = won.iter().filter_map(|at| tried.get(*at)?.as_ref()).collect();
-    let states = with_present(vec![CopyOf { name: TOGETHER.to_owned(), changes }]);
+    let states = step_states(&won).map(|(name, lines)| {
+        let changes = lines.iter().filter_map(|at| tried.get(*at)?.as_ref()).collect();
+        CopyOf { name, changes }
+    });
+    let states = with_present(states.collect());
     match run.make("together", copies, &states, 1.0 - SCREENING - CONFIRMING, rate, NARROW) {
         Ok((together, ended)) => (measured.together, measured.ended) = (Some(together), ended),
         Err(error) => measured.ended = Some(error),
@@ -199,10 +210,10 @@ impl Runs<'_> {
         }
         let out: PathBuf = self.args.runs.join(format!("{}-{name}.jsonl.gz", self.stem));
         run_out::check(&out, true, crate::format::FormatArgs::default())?;
-        let Started { command, urls } = copies.start(states)?;
-        let is_encrypted = urls.iter().any(|url| url.starts_with("https:"));
-        let states = std::iter::zip(states, urls)
-            .map(|(state, url)| Ok(StateOption { state: state.name.parse()?, url }));
+        let started = copies.start(name, states)?;
+        let is_encrypted = started.urls.iter().any(|url| url.starts_with("https:"));
+        let of_states = std::iter::zip(states, &started.urls)
+            .map(|(state, url)| Ok(StateOption { state: state.name.parse()?, url: url.clone() }));
         let options = ServerOptions {
             blocks: BlockOptions {
                 command: crate::experiment::command(),
@@ -212,10 +223,10 @@ impl Runs<'_> {
                 cpus: self.args.cpus,
                 ..BlockOptions::plain(out.clone())
             },
-            states: states.collect::<Result<_>>()?,
+            states: of_states.collect::<Result<_>>()?,
             commands: None,
             mix: Some(self.targets.clone()),
-            serve: Some(command),
+            serve: Some(started.command.clone()),
             remote: None,
             generator: Vec::new(),
             requests_per_s,
@@ -232,11 +243,45 @@ impl Runs<'_> {
         let outcome =
             session::run(Kind::Server(&options), &mut Planned::default(), self.stop, &mut watcher);
         watcher.clear();
-        let Outcome { run, error } = outcome?;
+        let Outcome { mut run, error } = outcome.map_err(|error| {
+            let mut asked = match &*error.id {
+                NO_OTHER => 1..started.urls.len(),
+                _ => 0..1,
+            };
+            let words = asked.find_map(|state| started.last_words(state));
+            match words.filter(|_| error.kind == ErrorKind::Remote) {
+                Some(words) => Error { message: with_words(&error.message, &words), ..error },
+                None => error,
+            }
+        })?;
         tell::note(&format!("saved as {}", tell::path(&out)));
+        add_last_words(&mut run, states, &started);
         let estimates = estimate(&run);
         Ok((Estimated { run, estimates }, error))
     }
+}
+
+/// Adds to why states did not answer what their servers said last. (The saved run has what zc saw.)
+fn add_last_words(run: &mut Run, states: &[CopyOf<'_>], started: &Started) {
+    let words_of = |label: &str| {
+        let place = states.iter().position(|state| state.name == label)?;
+        started.last_words(place)
+    };
+    for row in &mut run.header.unavailable {
+        if let (Support::No(no), Some(words)) = (&mut row.support, words_of(&row.name)) {
+            no.reason = with_words(&no.reason, &words);
+        }
+    }
+    let failed = run.blocks.iter_mut().flat_map(|block| &mut block.failed);
+    for trial in failed {
+        if let Some(words) = words_of(&trial.cell) {
+            trial.reason = with_words(&trial.reason, &words);
+        }
+    }
+}
+
+fn with_words(why: &str, words: &str) -> String {
+    format!("{why}; nginx said: {words}")
 }
 
 fn status_of(target: &Target) -> Option<u16> {

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 
 use super::super::read;
 use zc_run::{Error, Result, escape, in_words};
@@ -87,6 +88,18 @@ impl Nginx {
     }
 }
 
+/// The configuration with the paths of the files that links lead to, where they can be followed:
+/// `patch` changes no file through a link.
+pub(super) fn with_links_resolved(config: &Config) -> Config {
+    let mut config = config.clone();
+    for file in &mut config.files {
+        if let Ok(path) = std::fs::canonicalize(&*file.path) {
+            file.path = Arc::from(path.to_string_lossy());
+        }
+    }
+    config
+}
+
 /// What `nginx -V` prints, which is on stderr.
 fn version(program: &Path) -> Result<String> {
     let failed = |why: String| {
@@ -124,5 +137,38 @@ impl Files for OfThisHost {
     fn names(&mut self, folder: &str) -> Vec<String> {
         let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
         entries.filter_map(|entry| entry.file_name().into_string().ok()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use zc_tune::Change;
+
+    use super::*;
+
+    #[test]
+    fn a_link_in_sites_enabled_is_changed_where_it_leads_to() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().canonicalize().unwrap().join(name);
+        for name in ["sites-available", "sites-enabled"] {
+            std::fs::create_dir(at(name)).unwrap();
+        }
+        let site = "server {\n    listen 80;\n    root /srv;\n}\n";
+        std::fs::write(at("sites-available/a"), site).unwrap();
+        for link in ["a", "b"] {
+            let link = at("sites-enabled").join(link);
+            std::os::unix::fs::symlink("../sites-available/a", link).unwrap();
+        }
+        let main = "events {}\nhttp {\n    include sites-enabled/*;\n}\n";
+        std::fs::write(at("nginx.conf"), main).unwrap();
+        let main = at("nginx.conf");
+        let config =
+            Config::parse(&gather(&main.to_string_lossy(), &mut OfThisHost).unwrap()).unwrap();
+        let site = config.site(None).unwrap();
+        let off = Change::Directive { name: "sendfile".to_owned(), args: vec!["off".to_owned()] };
+        let diff = with_links_resolved(&config).diff(&site, &[&off]);
+        let real = at("sites-available/a").display().to_string();
+        assert!(diff.starts_with(&format!("--- {real}\n+++ {real}\n@@ ")), "{diff}");
+        assert_eq!(diff.matches("+++ ").count(), 1, "{diff}");
     }
 }

@@ -150,3 +150,27 @@ fn a_calibration_widens_or_narrows_what_is_compared() {
     let absent = with(&["old.json", "new.json"], &["nothing.json"]);
     assert_eq!(refused(&absent, 3), "cannot-read");
 }
+
+#[test]
+fn a_test_framework_and_a_commit_get_forms_of_their_own() {
+    let folder = tempfile::tempdir().unwrap();
+    save(folder.path(), "old.json", 1, 1.0, |_| {});
+    save(folder.path(), "worse.json", 3, 1.5, |run| {
+        run.header.host.kernel_release = "6.19.0".to_owned();
+    });
+    let pair = ["old.json:sendfile", "worse.json"];
+    let tap = compare(folder.path(), &[&pair[..], &["--fail-if-worse", "10%", "--tap"]].concat());
+    assert_eq!(tap.status.code(), Some(1), "{tap:?}");
+    let text = stdout(&tap);
+    assert!(text.starts_with("KTAP version 1\n1..1\n# sendfile: "), "{text}");
+    assert!(text.ends_with("\nnot ok 1 sendfile\n"), "{text}");
+    let without = compare(folder.path(), &[&pair[..], &["--tap"]].concat());
+    assert_eq!(without.status.code(), Some(2), "a test needs a margin: {without:?}");
+
+    let commit = compare(folder.path(), &["old.json", "worse.json", "--commit-message"]);
+    assert_eq!(commit.status.code(), Some(0), "{commit:?}");
+    let text = stdout(&commit);
+    assert!(text.lines().count() <= 8 && text.contains(" -> 6.19.0 "), "{text}");
+    let several = ["old.json", "worse.json", "worse.json", "--commit-message"];
+    assert_eq!(refused(&compare(folder.path(), &several), 2), "one-commit-message");
+}

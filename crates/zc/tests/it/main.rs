@@ -12,6 +12,7 @@ mod advise_server_run;
 mod advise_servers;
 mod advise_tls;
 mod anonymise;
+mod bisect;
 mod classic;
 mod cli;
 mod clients;

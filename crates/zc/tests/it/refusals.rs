@@ -201,6 +201,11 @@ compare run.json run.json:spilce
 compare --fail-if-worse 5x run.json run.json:sendfile
 compare --json --markdown run.json run.json
 compare --bisect run.json run.json
+bisect
+bisect --path sendfile --worse 5x --ab true --ab true
+bisect --path sendfile --worse 5% --good run.json --ab true
+bisect --report --path sendfile
+bisect --path sendfile --worse 5% --good run.json --like run.json
 
 advise
 advise - -
@@ -335,7 +340,7 @@ fn said(line: &str) -> String {
     symlink("nowhere", folder.path().join("dangling")).unwrap();
     let output = zc_in(folder.path(), &[]).args(words(line)).finish().unwrap();
     let code = output.status.code().unwrap_or_default();
-    assert!(matches!(code, 2..=5 | 11), "{line}: {output:?}");
+    assert!(matches!(code, 2..=5 | 11 | 128), "{line}: {output:?}");
     refused(&output, code);
     let left = std::fs::read_dir(folder.path()).unwrap().count();
     assert_eq!(left, FILES.len() + 2, "{line} left something behind");

@@ -1,9 +1,11 @@
 //! `zc tune` from outside: copies of a configuration are measured, and the live server with the
 //! same one serves on, whatever becomes of zc.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -11,10 +13,11 @@ use std::time::SystemTime;
 
 use flate2::read::MultiGzDecoder;
 use rustix::process::{Pid, Signal};
-use zc_run::Run;
+use zc_run::{Run, Slot};
 
 use crate::support::{
-    Bounded as _, Running, failed, interrupted_when, measuring, refused, stderr, text, until, zc_in,
+    Bounded as _, Running, failed, interrupted_when, measuring, path_with_zc, refused, stderr,
+    text, until, zc_in,
 };
 
 /// A live nginx with a configuration of its own, and a folder for zc beside it.
@@ -41,8 +44,7 @@ impl Live {
             std::fs::create_dir(folder.path().join(name)).unwrap();
         }
         // Root's nginx has workers of another user.
-        let all = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-        std::fs::set_permissions(folder.path(), all).unwrap();
+        std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o755)).unwrap();
         std::fs::write(site.join("index.html"), "live\n").unwrap();
         let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let port = free.local_addr().unwrap().port();
@@ -86,10 +88,46 @@ impl Live {
 
     /// `zc tune nginx` with these options; runs and temporary files are in folders of the test.
     fn tune(&self, options: &[&str]) -> Command {
+        self.tune_of("nginx.conf", options)
+    }
+
+    /// The same of another configuration than the live one.
+    fn tune_of(&self, conf: &str, options: &[&str]) -> Command {
         let mut command = zc_in(&self.path().join("zc"), &["tune", "nginx"]);
         command.env("TMPDIR", self.path().join("tmp"));
-        command.arg("-c").arg(self.path().join("nginx.conf")).args(options);
+        command.arg("-c").arg(self.path().join(conf)).args(options);
         command
+    }
+
+    /// Writes a configuration of a site `a.test` with TLS, whose key this user may read or not.
+    fn write_with_tls(&self, name: &str, key_is_readable: bool) {
+        let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/tune/stand_in");
+        std::fs::copy(own.join("rsa.pem"), self.path().join("site.pem")).unwrap();
+        let key = self.path().join("site-key.pem");
+        std::fs::copy(own.join("rsa-key.pem"), &key).unwrap();
+        // Root may read all that is there.
+        match rustix::process::geteuid().is_root() {
+            _ if key_is_readable => {}
+            true => std::fs::remove_file(&key).unwrap(),
+            false => std::fs::set_permissions(&key, PermissionsExt::from_mode(0o0)).unwrap(),
+        }
+        let folder = self.path().display();
+        let text = format!(
+            "events {{ worker_connections 64; }}
+http {{
+    access_log {folder}/access.log;
+    server {{ listen 127.0.0.1:80; return 301 https://a.test/; }}
+    server {{
+        listen 127.0.0.1:443 ssl;
+        server_name a.test;
+        root {folder}/site;
+        ssl_certificate site.pem;
+        ssl_certificate_key site-key.pem;
+    }}
+}}
+"
+        );
+        std::fs::write(self.path().join(name), text).unwrap();
     }
 
     /// The screening run, as far as it is saved.
@@ -101,6 +139,33 @@ impl Live {
         let mut bytes = Vec::new();
         drop(MultiGzDecoder::new(std::fs::File::open(path).ok()?).read_to_end(&mut bytes));
         zc_run::parse(&text(&bytes)).ok().map(|(run, _)| run)
+    }
+
+    /// A PATH whose nginx is this one, but ends at its start with a configuration that has `line`.
+    fn path_with_planted(&self, line: &str) -> String {
+        let folder = self.path().join("bin");
+        std::fs::create_dir(&folder).unwrap();
+        let program = self.program.display();
+        let script = format!(
+            "#!/bin/sh\n\
+             case \"$*\" in -e*error.log*) if grep -q '{line}' \"$6\"; then\n\
+             echo '2026/11/28 12:00:00 [emerg] 1#1: no room is left' >>\"$2\"; exit 1\n\
+             fi ;; esac\n\
+             exec {program} \"$@\"\n"
+        );
+        let path = folder.join("nginx");
+        std::fs::write(&path, script).unwrap();
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+        format!("{}:{}", folder.display(), path_with_zc())
+    }
+
+    /// Ends the copy of a state, by its place in the screening.
+    fn end_copy(&self, state: usize) {
+        let mut entries = std::fs::read_dir(self.path().join("tmp")).unwrap().flatten();
+        let folder = entries.next().unwrap().path();
+        let pid = std::fs::read_to_string(folder.join(format!("screening-{state}/nginx.pid")));
+        let pid = Pid::from_raw(pid.unwrap().trim().parse().unwrap()).unwrap();
+        rustix::process::kill_process(pid, Signal::TERM).unwrap();
     }
 
     /// Nothing of zc is left: no folder, and no server but the live one.
@@ -157,6 +222,15 @@ const THREE: [&str; 9] = [
     "600s",
 ];
 
+/// Whether there is no link here whose sides are apart, which is said.
+fn cannot_measure(said: &str) -> bool {
+    let is = said.contains("[costs-inseparable]") || said.contains("[too-few-cpus]");
+    if is {
+        eprintln!("skipped: no link whose sides are apart");
+    }
+    is
+}
+
 #[test]
 fn lines_are_tried_on_copies_and_the_live_server_serves_on() {
     let Some(live) = Live::start() else { return };
@@ -166,8 +240,7 @@ fn lines_are_tried_on_copies_and_the_live_server_serves_on() {
     let output = interrupted_when("a block is saved", &mut live.tune(&THREE), has_block);
     let said = stderr(&output);
     assert!(live.answers(), "{said}");
-    if said.contains("[costs-inseparable]") || said.contains("[too-few-cpus]") {
-        eprintln!("skipped: no link whose sides are apart");
+    if cannot_measure(&said) {
         return;
     }
     assert_eq!(failed(&output, 130), "interrupted", "{said}");
@@ -186,6 +259,105 @@ fn lines_are_tried_on_copies_and_the_live_server_serves_on() {
     assert!(shown.contains("access_log off"), "{shown}");
     assert_eq!(live.files(), before, "{said}");
     assert!(live.is_alone());
+}
+
+/// One ends when it is started, though nginx has taken its configuration, and one while it is
+/// measured.
+#[test]
+fn a_copy_that_ends_is_a_row_and_the_others_go_on() {
+    const ENDS: &str = "sendfile_max_chunk 7m";
+    const STATE: &str = "1 access_log off";
+    let Some(live) = Live::start() else { return };
+    let _turn = measuring();
+    let trials = |run: &Run| {
+        let is_its = |slot: &&Slot| matches!(slot, Slot::Trial(trial) if trial.cell == STATE);
+        let whole = run.blocks.iter().flat_map(|block| &block.slots).filter(is_its).count();
+        let failed = run.blocks.iter().flat_map(|block| &block.failed);
+        (whole, failed.filter(|trial| trial.cell == STATE).count())
+    };
+    let is_ended = Cell::new(false);
+    let has_failed = || {
+        let Some(run) = live.screening() else { return false };
+        if !is_ended.replace(true) {
+            live.end_copy(2);
+        }
+        let (whole, failed) = trials(&run);
+        failed > whole
+    };
+    let lines = ["--try", ENDS, "--try", "access_log off", "--try", "sendfile off"];
+    let mut command =
+        live.tune(&[&["--json", "--only-tried", "--budget", "600s"], &lines[..]].concat());
+    command.env("PATH", live.path_with_planted(ENDS));
+    let output = interrupted_when("trials of the ended copy have failed", &mut command, has_failed);
+    let said = stderr(&output);
+    if cannot_measure(&said) {
+        return;
+    }
+    assert_eq!(failed(&output, 130), "interrupted", "{said}");
+    let run = live.screening().unwrap();
+    let [row] = &run.header.unavailable[..] else { panic!("{:?}", run.header.unavailable) };
+    assert_eq!(row.name, format!("0 {ENDS}"));
+    let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let verdict = |line: usize| {
+        let line = &document["lines"][line];
+        (
+            line["verdict"].as_str().unwrap().to_owned(),
+            line["how"].as_str().unwrap_or("").to_owned(),
+        )
+    };
+    let (ended, how) = verdict(0);
+    assert!(ended == "broke" && how.ends_with("; nginx said: no room is left"), "{ended}: {how}");
+    let (ended, how) = verdict(1);
+    assert!(ended == "broke" && how.contains("trials failed: "), "{ended}: {how}");
+    assert_ne!(verdict(2).0, "broke");
+    let other = run.blocks.iter().flat_map(|block| &block.failed);
+    assert_eq!(other.filter(|trial| trial.cell != STATE).count(), 0, "{said}");
+    assert!(live.answers() && live.is_alone());
+}
+
+/// With its own key, or with one of the same kind where this user may not read it.
+#[test]
+fn a_site_with_tls_is_asked_over_tls_whether_its_key_can_be_read_or_not() {
+    for is_readable in [true, false] {
+        let Some(live) = Live::start() else { return };
+        let _turn = measuring();
+        live.write_with_tls("tls.conf", is_readable);
+        let options = ["--only-tried", "--try", "ssl_buffer_size 4k", "--server-name", "a.test"];
+        let mut command = live.tune_of("tls.conf", &options);
+        // Once it is saved, all responses have been checked.
+        let is_asked = || live.screening().is_some_and(|run| is_readable || !run.blocks.is_empty());
+        let output =
+            interrupted_when("it is measured", command.args(["--budget", "600s"]), is_asked);
+        let said = stderr(&output);
+        if cannot_measure(&said) {
+            return;
+        }
+        assert_eq!(failed(&output, 130), "interrupted", "{said}");
+        let run = live.screening().unwrap();
+        assert!(run.header.unavailable.is_empty(), "{:?}", run.header.unavailable);
+        let states = &run.header.plan.traffic.server().unwrap().states;
+        assert_eq!(states.len(), 2, "{states:?}");
+        assert!(states.iter().all(|it| it.url.starts_with("https://a.test:")), "{states:?}");
+        assert!(run.blocks.iter().all(|block| block.failed.is_empty()), "{said}");
+        let shown = text(&output.stdout);
+        let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+        let stands_in = "a certificate of zc's (RSA, 2048 bits) stands in for the site's";
+        assert_eq!(shown.contains(stands_in), !is_readable, "{shown}");
+        assert!(live.answers() && live.is_alone());
+    }
+}
+
+#[test]
+fn ctrl_c_before_anything_is_measured_leaves_nothing() {
+    let Some(live) = Live::start() else { return };
+    let _turn = measuring();
+    let has_begun = || std::fs::read_dir(live.path().join("tmp")).unwrap().next().is_some();
+    let output = interrupted_when("its folder is there", &mut live.tune(&THREE), has_begun);
+    let said = stderr(&output);
+    if !cannot_measure(&said) {
+        assert_eq!(failed(&output, 130), "interrupted", "{said}");
+    }
+    assert!(live.screening().is_none() && live.is_alone() && live.answers());
 }
 
 #[test]

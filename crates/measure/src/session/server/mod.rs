@@ -6,6 +6,7 @@
 
 mod asked;
 mod cells;
+mod first_responses;
 mod lengths;
 mod mix;
 mod nfs;

@@ -43,7 +43,8 @@ enum Asks {
 }
 
 impl Place {
-    /// A veth pair, to whose one side the server will be started.
+    /// A veth pair, to whose one side the server will be started. Of several states that are asked
+    /// for a mix all but the first may be missing.
     ///
     /// # Errors
     /// There can be none here; the costs of its two sides cannot be told apart; a URL is not valid.
@@ -51,10 +52,11 @@ impl Place {
         let up = sides_apart(cpus, &LinkOptions::default())?;
         let link = up.links.base();
         let address = SocketAddr::new(link.sender_address(), 0);
-        let origins = options.states.iter().map(|each| {
+        let origins = options.states.iter().enumerate().map(|(place, each)| {
             let origin = Origin::on(&each.url, address)?;
             match &options.mix {
-                Some(mix) => origin.asked_for(mix.clone()),
+                Some(mix) if place == 0 => origin.asked_for(mix.clone()),
+                Some(mix) => Ok(origin.asked_for(mix.clone())?.may_be_missing()),
                 None => Ok(origin),
             }
         });

@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use super::super::budget::Budget;
 use super::super::earlier::KnownRates;
@@ -15,23 +14,25 @@ use super::super::remote_end::RemoteEnd;
 use super::super::seed;
 use super::super::states::States;
 use super::super::steps::{Steps, go_on};
+use super::first_responses::{
+    FirstResponses, as_soon_as_it_answers, first_responses, no_answer, one_to_compare,
+};
 use super::options::ServerOptions;
 use super::place::{Place, Started, a_cpu_each, not_found};
 use super::timing::timing;
-use super::{cells, lengths, mix, rate, starting};
+use super::{cells, lengths, mix, rate};
 use crate::session::options::CpuPair;
 use zc_kernel::stop::Stop;
-use zc_load::{Fetched, Reuse, Trust};
+use zc_load::{Reuse, Trust};
 use zc_remote::Duties;
 use zc_remote::carry::Carried;
 use zc_rig::meter::{self, InstanceLock};
 use zc_rig::trial;
 use zc_run::{
-    Error, ErrorKind, Factor, FileSetFacts, FixedParams, Header, HostState, LinkKind, Placement,
-    Plan, Probe, ResponseFacts, Result, ServerPlan, ServerState, Severity, Support, SupportRow,
-    Traffic, Unavailable, Unsoaked, Warning,
+    Factor, FileSetFacts, FixedParams, Header, HostState, LinkKind, Placement, Plan, Probe, Result,
+    ServerPlan, Severity, Traffic, Unsoaked, Warning,
 };
-use zc_servers::{Asker, OriginOf, Served, ServerRig, ServerSetup};
+use zc_servers::{OriginOf, Served, ServerRig, ServerSetup};
 
 /// The experiment's name.
 const EXPERIMENT: &str = "server";
@@ -108,7 +109,7 @@ pub(crate) fn prepare(
         }
         None => Vec::new(),
     };
-    let FirstResponses { states: server_states, unavailable } =
+    let FirstResponses { states: mut server_states, mut unavailable } =
         first_responses(options, &load, &mut served, steps)?;
     let compared = lengths::compare(&server_states, options.commands.is_some())?;
     warnings.extend(compared.warnings);
@@ -135,7 +136,17 @@ pub(crate) fn prepare(
     let (others, mut probes) = rig.examine(&host, &facts, instance_lock.sees_another(&[]))?;
     warnings.extend(others);
 
-    let speeds = rate::top_speeds(&mut rig, &cells, steps)?;
+    let speeds = match &options.mix {
+        None => rate::top_speeds(&mut rig, &cells, steps)?,
+        Some(_) => {
+            let (speeds, failed) = rate::top_speeds_or_errors(&mut rig, &cells, steps)?;
+            cells.retain(|cell| !failed.contains_key(&cell.label));
+            server_states.retain(|each| !failed.contains_key(each.state.name()));
+            unavailable.extend(failed.into_iter().map(|(name, error)| no_answer(name, error)));
+            one_to_compare(&server_states, &unavailable)?;
+            speeds
+        }
+    };
     let body_bytes = server_states[0].response.body_bytes;
     let of_states: Vec<(String, u64)> = server_states
         .iter()
@@ -148,6 +159,9 @@ pub(crate) fn prepare(
     // Also where the rate is given: a state that answers nothing is found here.
     let mut rates = match compared.several {
         true => rate::by_length(&of_states, &speeds)?,
+        false if options.mix.is_some() => {
+            BTreeMap::from([(body_bytes, rate::of_mix(&reference, &speeds)?)])
+        }
         false => BTreeMap::from([(body_bytes, rate::choose(&speeds)?)]),
     };
     let earlier = rate::shared(&of_states, &speeds);
@@ -241,108 +255,10 @@ fn load_here() -> Warning {
         .remedy("leave --remote and --via out: zc then takes the load's CPU time off")
 }
 
-/// The states with their first responses, and rows for those that answer otherwise.
-#[derive(Default)]
-struct FirstResponses {
-    states: Vec<ServerState>,
-    unavailable: Vec<SupportRow>,
-}
-
-/// Asks once in every state, as soon as the server answers at all.
-fn first_responses(
-    options: &ServerOptions,
-    load: &Asker,
-    served: &mut Served,
-    steps: &mut Steps<'_>,
-) -> Result<FirstResponses> {
-    let mut first = FirstResponses::default();
-    for (origin, each) in options.states.iter().enumerate() {
-        steps.enter_state(Some(&each.state))?;
-        steps.say(&format!("first request in state {}", each.state));
-        let response = match &options.mix {
-            None => {
-                let fetched = as_soon_as_it_answers(options, served, steps, || load.fetch(origin))?;
-                response(fetched.usable()?)?
-            }
-            // Of the present state it is an error.
-            Some(mix) if origin == 0 => {
-                as_soon_as_it_answers(options, served, steps, || load.check(origin))?;
-                mix::response(mix)
-            }
-            Some(mix) => match load.check(origin) {
-                Ok(()) => mix::response(mix),
-                Err(error) => {
-                    go_on(steps.stop)?;
-                    let no = Unavailable::failed(error.message);
-                    let name = each.state.to_string();
-                    first.unavailable.push(SupportRow {
-                        what: "cell".to_owned(),
-                        name,
-                        support: Support::No(no),
-                    });
-                    continue;
-                }
-            },
-        };
-        first.states.push(ServerState {
-            state: each.state.clone(),
-            url: each.url.clone(),
-            response,
-        });
-    }
-    Ok(first)
-}
-
 /// The warning of a server that may be another one.
 fn insecure() -> Warning {
     let text = "the certificate of the server is not checked (--insecure)";
     Warning::new("insecure", Severity::Note, text.to_owned())
-}
-
-/// Does what needs an answer of the server, which may still be starting.
-fn as_soon_as_it_answers<T>(
-    options: &ServerOptions,
-    served: &mut Served,
-    steps: &Steps<'_>,
-    attempt: impl Fn() -> Result<T>,
-) -> Result<T> {
-    // Who does nothing to the server has nothing to wait for.
-    let waits = options.serve.is_some() || options.commands.is_some();
-    let limit = if waits { options.start_limit } else { Duration::ZERO };
-    // Only an attempt's own error is about what the server may not listen to.
-    let attempted = || {
-        attempt().map_err(|error| match (&options.serve, error.kind) {
-            (Some(_), ErrorKind::Remote) => unanswered(error, limit),
-            _ => error,
-        })
-    };
-    starting::as_soon_as_it_answers(limit, served, steps, attempted)
-}
-
-/// The response, if costs can be measured with it.
-fn response(fetched: Fetched) -> Result<ResponseFacts> {
-    if fetched.body_bytes == 0 {
-        return Err(Error::new(
-            ErrorKind::Input,
-            "empty-response",
-            format!("the response of \"{}\" has no body", fetched.url),
-        )
-        .help("costs are per request and per byte: ask for a file that is not empty"));
-    }
-    Ok(ResponseFacts {
-        status: fetched.status,
-        body_bytes: fetched.body_bytes,
-        crc32: fetched.crc32,
-    })
-}
-
-fn unanswered(error: Error, limit: Duration) -> Error {
-    let seconds = limit.as_secs();
-    let help = format!(
-        "the server must listen on the port of the URL within {seconds} s, on every address rather \
-         than on 127.0.0.1: requests come over the link"
-    );
-    Error { help: None, ..error }.help(help)
 }
 
 /// Parameters held fixed. The values of zc's own senders have no meaning here.

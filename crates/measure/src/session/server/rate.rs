@@ -34,22 +34,67 @@ const STEPS: [f64; 3] = [5.0, 2.0, 1.0];
 /// two runs by the server.
 const HIGHEST: f64 = 5_000.0;
 
+/// The rate for a mix: one that the present state can well sustain. A state that cannot is told, and
+/// does not lower it for all: at a low rate costs are less certain.
+///
+/// # Errors
+/// Same as [`choose`].
+pub(super) fn of_mix(present: &str, top_speeds: &BTreeMap<String, f64>) -> Result<f64> {
+    let own = top_speeds.get_key_value(present).map(|(state, speed)| (state.clone(), *speed));
+    choose(&own.into_iter().collect())
+}
+
 /// The top speed of every state in requests per second, by the cell's label.
 pub(super) fn top_speeds(
     rig: &mut ServerRig,
     cells: &[Cell],
     steps: &mut Steps<'_>,
 ) -> Result<BTreeMap<String, f64>> {
+    speeds_unless(rig, cells, steps, |_, error| Err(error))
+}
+
+/// Same as [`top_speeds`], but a state other than the first may fail: if it does so each time, it
+/// has no speed, and its error is returned instead.
+pub(super) fn top_speeds_or_errors(
+    rig: &mut ServerRig,
+    cells: &[Cell],
+    steps: &mut Steps<'_>,
+) -> Result<(BTreeMap<String, f64>, BTreeMap<String, Error>)> {
+    let mut failed = BTreeMap::new();
+    let first = cells.first().map(|first| &first.label);
+    let speeds = speeds_unless(rig, cells, steps, |cell, error| {
+        if Some(&cell.label) == first {
+            return Err(error);
+        }
+        failed.insert(cell.label.clone(), error);
+        Ok(())
+    })?;
+    failed.retain(|label, _| !speeds.contains_key(label));
+    Ok((speeds, failed))
+}
+
+/// The top speeds. What is done where a cell fails, `failed` says.
+fn speeds_unless(
+    rig: &mut ServerRig,
+    cells: &[Cell],
+    steps: &mut Steps<'_>,
+    mut failed: impl FnMut(&Cell, Error) -> Result<()>,
+) -> Result<BTreeMap<String, f64>> {
     let mut best = BTreeMap::<String, f64>::new();
     for cell in (0..ROUNDS).flat_map(|_| cells.iter().filter(|cell| !cell.control)) {
         steps.enter(cell, "top speed of")?;
-        // Of a server that is gone, the failures of its last requests say little.
-        let speed = match rig.top_speed(cell) {
-            Err(error) if !error.kind.ends_a_run() => return rig.begin_block(0).and(Err(error)),
-            speed => speed?,
-        };
-        let best = best.entry(cell.label.clone()).or_default();
-        *best = best.max(speed);
+        match rig.top_speed(cell) {
+            Ok(speed) => {
+                let best = best.entry(cell.label.clone()).or_default();
+                *best = best.max(speed);
+            }
+            Err(error) if error.kind.ends_a_run() => return Err(error),
+            Err(error) => {
+                // Of a server that is gone, the failures of its last requests say little.
+                rig.begin_block(0)?;
+                failed(cell, error)?;
+            }
+        }
     }
     Ok(best)
 }
@@ -195,6 +240,13 @@ mod tests {
             let chosen = chosen(speeds).unwrap();
             assert!((chosen - rate).abs() < 1e-9, "{speeds:?}: {chosen}");
         }
+    }
+
+    #[test]
+    fn the_rate_of_a_mix_is_that_of_the_present_state() {
+        let speeds = BTreeMap::from([("present".to_owned(), 9_000.0), ("slow".to_owned(), 10.0)]);
+        assert!((of_mix("present", &speeds).unwrap() - 2_000.0).abs() < 1e-9);
+        assert_eq!(of_mix("gone", &speeds).unwrap_err().id, "server-silent");
     }
 
     #[test]

@@ -59,6 +59,13 @@ pub(super) fn card<'a>(links: impl IntoIterator<Item = &'a LinkOptions>) -> Card
 
 /// Whether the null link can have these settings.
 fn can_be(options: &LinkOptions) -> std::result::Result<(), Unavailable> {
+    if !options.layer.is_plain() {
+        return Err(Unavailable::unsupported(format!(
+            "the null link looks for TCP behind Ethernet and IP, and there is nobody behind {}",
+            options.layer
+        ))
+        .remedy("--link veth"));
+    }
     if options.ip == IpVersion::V6 && options.gso_max_bytes.is_some_and(|bytes| bytes > 1 << 16) {
         return Err(Unavailable::unsupported(
             "over IPv6 a packet of more than 64 KiB has a header in front of that of TCP \

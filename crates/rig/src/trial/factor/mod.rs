@@ -3,8 +3,8 @@
 //! Each implements the hooks of [`Effect`] that it needs; the trial calls the hooks of all. A
 //! factor that sets one TCP option of the sender needs no file: its definition in `zc-run` names
 //! the option ([`zc_run::factor::Definition::tcp_option`]). `flows`, `rate`, `recv` and `send` are
-//! parameters of every trial, and `mtu`, `offloads` and `gso-max` choose its link
-//! (`trial::links`).
+//! parameters of every trial, and `mtu`, `offloads`, `gso-max` and `layer`
+//! choose its link (`trial::links`).
 
 mod align;
 mod clients;
@@ -12,6 +12,7 @@ mod congestion;
 mod effect;
 mod gso_max;
 mod head;
+mod layer;
 mod message;
 mod pages;
 mod placement;
@@ -24,7 +25,7 @@ pub(super) use effect::Effect;
 pub(super) use tcp_options::{option_of_streams, set_tcp_options};
 
 /// All effects; a trial calls a hook of each in this order.
-pub(super) const EFFECTS: [&dyn Effect; 11] = [
+pub(super) const EFFECTS: [&dyn Effect; 12] = [
     &placement::Placement,
     &message::Message,
     &sockbuf::Sockbuf,
@@ -32,6 +33,7 @@ pub(super) const EFFECTS: [&dyn Effect; 11] = [
     &align::Align,
     &pages::Pages,
     &gso_max::GsoMax,
+    &layer::LayerEffect,
     &head::Head,
     &congestion::Congestion,
     &proxy::Proxy,

@@ -1,0 +1,226 @@
+//! `zc bisect`: what was seen at a commit, and what is known of the first bad one.
+
+use zc_analysis::bisect::{Against, Entry, Told, error_spent};
+
+use crate::digits::{bound, percent};
+use crate::escape;
+use crate::text::wrap;
+
+/// Letters of a commit's name that are shown.
+const SHORT: usize = 12;
+
+/// Column in which text begins.
+const INDENT: usize = 10;
+
+/// What is left of a bisection after the last answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Left {
+    /// So many commits may be the first bad one; as many answers are still expected.
+    Commits(u64, u32),
+    /// The first bad commit, and the first line of its message.
+    Found(String, String),
+    /// It is one of these: the others between them were skipped.
+    OneOf(Vec<String>),
+    /// Not known: git is in no bisection.
+    Unknown,
+}
+
+/// What was seen at a commit, with which `seen` ends.
+pub fn commit(seen: &[Entry], left: &Left, columns: usize) -> String {
+    let Some(entry) = seen.last() else { return String::new() };
+    let mut lines = vec![
+        ("commit", named(&entry.commit, &entry.subject)),
+        ("answer", format!("{}: {}", word(entry.answer), measured(entry))),
+    ];
+    if entry.answer != Told::Skip {
+        let text = format!(
+            "{} at most that this answer is wrong, {} that any was so far",
+            percent(entry.error),
+            percent(error_spent(seen))
+        );
+        lines.push(("error", text));
+    }
+    lines.extend(of_left(left, seen));
+    text(&lines, columns)
+}
+
+/// All commits of a bisection, and what is known of the first bad one.
+pub fn report(seen: &[Entry], left: &Left, columns: usize) -> String {
+    let mut lines = Vec::new();
+    for entry in seen {
+        lines.push((word(entry.answer), named(&entry.commit, &entry.subject)));
+        lines.push(("", measured(entry)));
+    }
+    lines.extend(of_left(left, seen));
+    text(&lines, columns)
+}
+
+fn text(lines: &[(&str, String)], columns: usize) -> String {
+    lines.iter().map(|(label, text)| wrap(label, text, INDENT, columns)).collect()
+}
+
+fn word(answer: Told) -> &'static str {
+    match answer {
+        Told::Good => "good",
+        Told::Bad => "bad",
+        Told::Skip => "skip",
+    }
+}
+
+fn named(commit: &str, subject: &str) -> String {
+    let short: String = commit.chars().take(SHORT).collect();
+    format!("{} {}", escape(&short, SHORT), escape(subject, 80)).trim_end().to_owned()
+}
+
+/// What was measured, or why it was not.
+fn measured(entry: &Entry) -> String {
+    let why = entry.why.as_deref().map(|why| escape(why, 600));
+    let seen = entry.ratio.map(|ratio| {
+        let (blocks, seconds) = (entry.values, entry.elapsed_s);
+        format!("{} after {blocks} blocks in {seconds:.0} s", times(entry, ratio))
+    });
+    match (seen, why) {
+        (Some(seen), Some(why)) => format!("{why}; {seen}"),
+        (Some(seen), None) => seen,
+        (None, why) => why.unwrap_or_else(|| "nothing was measured".to_owned()),
+    }
+}
+
+/// `sendfile costs 1.31 times as much as in state A (99.5 %: 1.18 to 1.45)`.
+fn times(entry: &Entry, ratio: f64) -> String {
+    let than = match entry.reference {
+        Against::SavedRun => "in the saved run",
+        Against::StateA => "in state A",
+    };
+    let ends = entry.low.zip(entry.high).map(|(low, high)| {
+        let half = (high - low) / 2.0;
+        let confidence = entry.confidence * 100.0;
+        format!(" ({confidence:.1} %: {} to {})", bound(low, half), bound(high, half))
+    });
+    let half = entry.low.zip(entry.high).map_or(0.02, |(low, high)| (high - low) / 2.0);
+    format!(
+        "{} costs {} times as much as {than}{}",
+        escape(&entry.cell, 80),
+        bound(ratio, half),
+        ends.unwrap_or_default()
+    )
+}
+
+fn of_left(left: &Left, seen: &[Entry]) -> Vec<(&'static str, String)> {
+    match left {
+        Left::Unknown => Vec::new(),
+        Left::Commits(commits, answers) => {
+            let text =
+                format!("{commits} commits may be the first bad one; answers to come: {answers}");
+            vec![("left", text)]
+        }
+        Left::Found(commit, subject) => {
+            let own = seen.iter().rfind(|entry| entry.commit == *commit);
+            let own = own.and_then(|entry| Some(times(entry, entry.ratio?)));
+            let own = own.unwrap_or_else(|| "given as bad, and not measured".to_owned());
+            vec![("suspect", named(commit, subject)), ("", own), ("sure", sure(seen))]
+        }
+        Left::OneOf(commits) => {
+            let names = commits.iter().map(|commit| named(commit, "")).collect::<Vec<_>>();
+            vec![
+                ("suspects", format!("one of {}", names.join(", "))),
+                ("", "git skipped them, so they cannot be told apart".to_owned()),
+                ("sure", sure(seen)),
+            ]
+        }
+    }
+}
+
+/// How sure the end is.
+fn sure(seen: &[Entry]) -> String {
+    let answers = seen.iter().filter(|entry| entry.answer != Told::Skip).count();
+    let worse = seen.iter().map(|entry| entry.worse).fold(0.0, f64::max);
+    format!(
+        "a wrong turn has a probability of at most {}: the errors of its answers ({answers}) together, \
+         if one commit alone made it dearer, by {} or more",
+        percent(error_spent(seen)),
+        percent(worse)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(commit: &str, answer: Told, ratio: Option<f64>) -> Entry {
+        Entry {
+            zc_bisect: 1,
+            bisection: "2026-11-28T20:00:00Z".to_owned(),
+            at: "2026-11-28T20:01:00Z".to_owned(),
+            commit: commit.repeat(20),
+            subject: format!("tcp: commit {commit}\u{1b}"),
+            cell: "sendfile".to_owned(),
+            reference: Against::StateA,
+            worse: 0.05,
+            answer,
+            why: (answer == Told::Skip).then(|| "\"make\" ended with exit status: 2".to_owned()),
+            error: 0.0125,
+            ratio,
+            low: ratio.map(|ratio| ratio - 0.06),
+            high: ratio.map(|ratio| ratio + 0.07),
+            confidence: 0.9875,
+            values: 24,
+            elapsed_s: 13.7,
+        }
+    }
+
+    #[test]
+    fn a_commit_is_told_with_its_ratio_its_error_and_what_is_left() {
+        let seen = [entry("1a", Told::Skip, None), entry("2b", Told::Good, Some(1.004))];
+        let told = commit(&seen, &Left::Commits(12, 4), 80);
+        insta::assert_snapshot!(told, @r"
+        commit    2b2b2b2b2b2b tcp: commit 2b\u{1b}
+        answer    good: sendfile costs 1.00 times as much as in state A (98.8 %: 0.94 to
+                  1.07) after 24 blocks in 14 s
+        error     1.2 % at most that this answer is wrong, 1.2 % that any was so far
+        left      12 commits may be the first bad one; answers to come: 4
+        ");
+        insta::assert_snapshot!(commit(&seen[..1], &Left::Unknown, 80), @r#"
+        commit    1a1a1a1a1a1a tcp: commit 1a\u{1b}
+        answer    skip: "make" ended with exit status: 2
+        "#);
+        assert_eq!(commit(&[], &Left::Unknown, 80), "");
+    }
+
+    #[test]
+    fn the_end_names_the_suspect_with_its_interval_and_how_sure_it_is() {
+        let seen = [entry("2b", Told::Good, Some(1.004)), entry("3c", Told::Bad, Some(1.31))];
+        let left = |name: &str| Left::Found(name.repeat(20), "tcp: it".to_owned());
+        insta::assert_snapshot!(report(&seen, &left("3c"), 80), @r"
+        good      2b2b2b2b2b2b tcp: commit 2b\u{1b}
+                  sendfile costs 1.00 times as much as in state A (98.8 %: 0.94 to 1.07)
+                  after 24 blocks in 14 s
+        bad       3c3c3c3c3c3c tcp: commit 3c\u{1b}
+                  sendfile costs 1.31 times as much as in state A (98.8 %: 1.25 to 1.38)
+                  after 24 blocks in 14 s
+        suspect   3c3c3c3c3c3c tcp: it
+                  sendfile costs 1.31 times as much as in state A (98.8 %: 1.25 to 1.38)
+        sure      a wrong turn has a probability of at most 2.5 %: the errors of its
+                  answers (2) together, if one commit alone made it dearer, by 5.0 % or
+                  more
+        ");
+        insta::assert_snapshot!(report(&seen[1..], &left("4d"), 80), @r"
+        bad       3c3c3c3c3c3c tcp: commit 3c\u{1b}
+                  sendfile costs 1.31 times as much as in state A (98.8 %: 1.25 to 1.38)
+                  after 24 blocks in 14 s
+        suspect   4d4d4d4d4d4d tcp: it
+                  given as bad, and not measured
+        sure      a wrong turn has a probability of at most 1.2 %: the errors of its
+                  answers (1) together, if one commit alone made it dearer, by 5.0 % or
+                  more
+        ");
+        let one_of = Left::OneOf(vec!["3c".repeat(20), "4d".repeat(20)]);
+        insta::assert_snapshot!(report(&[], &one_of, 80), @r"
+        suspects  one of 3c3c3c3c3c3c, 4d4d4d4d4d4d
+                  git skipped them, so they cannot be told apart
+        sure      a wrong turn has a probability of at most 0.0 %: the errors of its
+                  answers (0) together, if one commit alone made it dearer, by 0.0 % or
+                  more
+        ");
+    }
+}

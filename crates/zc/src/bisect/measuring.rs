@@ -1,0 +1,271 @@
+//! Measures the commit that is checked out, and looks after each block whether it can be told.
+//!
+//! What a commit is compared with is a [`Reference`]. One more kind (two kernels in guests, a pair of
+//! boots at a time) is a variant whose log ratios, one for each pair, are a stream for
+//! [`Question::judge`], as the blocks of two states are.
+
+use std::path::Path;
+use std::time::Instant;
+
+use super::args::BisectArgs;
+use crate::busy::nothing_kept;
+use crate::compare::cell_of;
+use crate::interim::Planned;
+use crate::run_args::StreamArgs;
+use crate::{experiment, like, planned, read, resolve, run};
+use zc_analysis::bisect::{Against, Judged, Looks, Question, log_ratios};
+use zc_analysis::compare::Compared;
+use zc_measure::plan::Spec;
+use zc_measure::session::{Hopeless, Interim, InterimResult};
+use zc_run::nearest::unknown_among;
+use zc_run::units::duration_text;
+use zc_run::{
+    Block, Cell, Dropped, Error, ErrorKind, Experiment, Factor, Header, HostState, Level, Result,
+    Run, Support,
+};
+
+/// From how many blocks on it is not looked after each one: a look takes time as the blocks do.
+const OFTEN: usize = 50;
+
+/// What a commit is compared with.
+#[derive(Debug)]
+enum Reference {
+    /// A saved run of a good commit.
+    SavedRun(Box<Run>),
+    /// State A of the host, in the same blocks.
+    StateA,
+}
+
+/// How each commit is measured.
+#[derive(Debug)]
+pub(super) struct Plan {
+    spec: Spec,
+    args: StreamArgs,
+    reference: Reference,
+    /// Label of the cell that is looked at.
+    cell: String,
+}
+
+/// What came of measuring a commit.
+#[derive(Debug)]
+pub(super) struct Seen {
+    pub(super) judged: Judged,
+    /// Confidence of the interval of the ratio.
+    pub(super) confidence: f64,
+    /// Why it cannot be told.
+    pub(super) why: Option<String>,
+    pub(super) elapsed_s: f64,
+}
+
+impl Plan {
+    /// The plan that the arguments ask for.
+    ///
+    /// # Errors
+    /// The saved run cannot be read or repeated, options do not go together, or there is no such
+    /// cell.
+    pub(super) fn new(args: &BisectArgs, path: &str) -> Result<Self> {
+        let mut stream = StreamArgs { ab: args.ab.clone(), ..StreamArgs::default() };
+        stream.state_commands = args.state_commands.clone();
+        stream.transfer.link = args.link;
+        stream.measuring.length.budget = Some(args.budget);
+        let (mut spec, mut stream) = match (&args.good, &args.like) {
+            (Some(file), _) | (None, Some(file)) => like::repeated(file, stream)?,
+            (None, None) => (planned::of_experiment(Experiment::DEFAULT)?, stream),
+        };
+        // It ends when it is decided, not sooner.
+        stream.quick = false;
+        stream.anonymise = false;
+        let reference = match &args.good {
+            Some(file) => Reference::SavedRun(Box::new(read::run(file)?)),
+            None => Reference::StateA,
+        };
+        if args.good.is_none() && args.like.is_none() {
+            let levels = Level::typed(Factor::Send, path);
+            let levels = levels.map_err(|error| error.prefixed("--path: "))?;
+            spec.restrict(Factor::Send, levels);
+        }
+        let cell = match &reference {
+            Reference::SavedRun(good) => cell_of(good, path)?,
+            Reference::StateA => cell_in_b(&spec, &stream, path)?,
+        };
+        Ok(Self { spec, args: stream, reference, cell })
+    }
+
+    /// What commits are compared with.
+    pub(super) fn against(&self) -> Against {
+        match self.reference {
+            Reference::SavedRun(_) => Against::SavedRun,
+            Reference::StateA => Against::StateA,
+        }
+    }
+
+    /// Measures the commit until it can be told, or the budget is spent.
+    ///
+    /// # Errors
+    /// Ctrl-C; or what is measured with cannot be used, at this commit and all others.
+    pub(super) fn measure(&self, question: Question) -> Result<Seen> {
+        let began = Instant::now();
+        let mut deciding = Deciding {
+            planned: Planned::default(),
+            plan: self,
+            question,
+            looks: Looks::default(),
+            seen: None,
+        };
+        let folder = tempfile::tempdir()
+            .map_err(|error| Error::os("make a folder for temporary files", error))?;
+        let measured = self.run(folder.path(), &mut deciding);
+        let seen = |judged, confidence, why| Seen {
+            judged,
+            confidence,
+            why,
+            elapsed_s: began.elapsed().as_secs_f64(),
+        };
+        let run::Measured { run, error, .. } = match measured {
+            Ok(measured) => measured,
+            Err(error) if stops_all(error.kind) => return Err(error),
+            Err(error) => return Ok(seen(Judged::default(), 0.0, Some(sentence(error)))),
+        };
+        if let Some(error) = error {
+            return match stops_all(error.kind) {
+                true => Err(error),
+                false => Ok(seen(Judged::default(), 0.0, Some(sentence(error)))),
+            };
+        }
+        let by_states = 1.0 - question.error;
+        let (judged, compared, confidence) = match (&self.reference, deciding.seen) {
+            (Reference::SavedRun(_), Some((judged, compared))) => (judged, compared, 0.95),
+            (Reference::SavedRun(good), None) => {
+                let error = deciding.looks.last(question.error).unwrap_or(0.0);
+                let (judged, compared) = question.between_runs(good, &run, &self.cell, error);
+                (judged, compared, 0.95)
+            }
+            (Reference::StateA, _) => {
+                let (judged, compared) = question.within_run(&run, &self.cell);
+                (judged, compared, by_states)
+            }
+        };
+        let why = judged.answer.is_none().then(|| self.why(question, &run, &judged, &compared));
+        Ok(seen(judged, confidence, why))
+    }
+
+    fn run(&self, folder: &Path, deciding: &mut Deciding<'_>) -> Result<run::Measured> {
+        let mut args = self.args.clone();
+        args.measuring.out = Some(folder.join("run.jsonl"));
+        run::measured_by(self.spec.clone(), args, experiment::command(), deciding)
+    }
+
+    /// Why a run does not tell.
+    fn why(&self, question: Question, run: &Run, judged: &Judged, compared: &Compared) -> String {
+        let is_own = |row: &&zc_run::SupportRow| self.cell.starts_with(&row.name);
+        let row = run.header.unavailable.iter().find(is_own);
+        if let Some(Support::No(no)) = row.map(|row| &row.support)
+            && run.header.plan.cells.iter().all(|cell| cell.label != self.cell)
+        {
+            return format!("\"{}\" cannot be measured here: {}", self.cell, no.reason);
+        }
+        if let Some(error) = nothing_kept(run) {
+            return sentence(error);
+        }
+        if let Some(why) = zc_report::compare::no_verdict(compared) {
+            return why;
+        }
+        let worse = question.worse * 100.0;
+        match (&self.reference, judged.low.zip(judged.high)) {
+            (Reference::SavedRun(_), Some((low, high))) => format!(
+                "runs of one state differ too much here to tell {worse:.1} %, within a factor of \
+                 {:.2}: --ab tells less, and so does a larger --worse",
+                (high / low).sqrt()
+            ),
+            (Reference::StateA, Some(_)) => format!(
+                "neither that it costs no more nor that it costs {worse:.1} % more is refuted: \
+                 more than --budget {} may tell",
+                duration_text(self.args.measuring.length.budget.unwrap_or_default())
+            ),
+            (_, None) => "too few blocks were measured: a longer --budget has more".to_owned(),
+        }
+    }
+}
+
+/// Whether an error would come at every commit.
+fn stops_all(kind: ErrorKind) -> bool {
+    matches!(kind, ErrorKind::Interrupted | ErrorKind::Usage | ErrorKind::Input | ErrorKind::Output)
+}
+
+/// An error as a part of a sentence.
+fn sentence(error: Error) -> String {
+    match error.help {
+        Some(help) => format!("{} ({help})", error.message),
+        None => error.message,
+    }
+}
+
+/// The label of a cell in state B, by its name without the state.
+///
+/// # Errors
+/// The plan has none.
+fn cell_in_b(spec: &Spec, args: &StreamArgs, path: &str) -> Result<String> {
+    let (spec, args) = planned::merge_options(spec.clone(), args.clone())?;
+    let options = resolve::run(&args, spec, Vec::new(), "run.jsonl".into())?;
+    let cells = options.plan.cells(options.send, options.recv)?.cells;
+    let b = HostState::b();
+    let in_b = cells.iter().filter(|cell| !cell.control && cell.levels.state.as_ref() == Some(&b));
+    let suffix = format!(" {b}");
+    // Where all cells are of one path, their labels do not name it.
+    let name = |cell: &Cell| match cell.label.strip_suffix(&suffix) {
+        Some(name) => name.to_owned(),
+        None => cell.transfer.send_path().map(|path| path.to_string()).unwrap_or_default(),
+    };
+    let named: Vec<(String, &str)> = in_b.map(|cell| (name(cell), cell.label.as_str())).collect();
+    match named.iter().find(|(name, _)| name == path) {
+        Some((_, label)) => Ok((*label).to_owned()),
+        None => {
+            let names: Vec<&str> = named.iter().map(|(name, _)| name.as_str()).collect();
+            Err(unknown_among("cell", path, &names).kind(ErrorKind::UnknownCell))
+        }
+    }
+}
+
+/// The rules and looks of a run that ends once a commit can be told.
+struct Deciding<'a> {
+    planned: Planned,
+    plan: &'a Plan,
+    question: Question,
+    looks: Looks,
+    /// What a look at a saved run has decided.
+    seen: Option<(Judged, Compared)>,
+}
+
+impl Interim for Deciding<'_> {
+    fn drop_reason(&self, block: &Block, header: &Header) -> Option<Dropped> {
+        self.planned.drop_reason(block, header)
+    }
+
+    fn look(&mut self, run: &Run, spent_share: f64) -> InterimResult {
+        let is_decided = match &self.plan.reference {
+            Reference::StateA => {
+                let blocks = run.blocks.len();
+                blocks.is_multiple_of(1 + blocks / OFTEN)
+                    && self.question.answer(&log_ratios(run, &self.plan.cell)).is_some()
+            }
+            Reference::SavedRun(good) => {
+                let Some(error) = self.looks.due(spent_share, self.question.error) else {
+                    return InterimResult::NotDue;
+                };
+                let found = self.question.between_runs(good, run, &self.plan.cell, error);
+                let is_decided = found.0.answer.is_some();
+                self.seen = Some(found).filter(|_| is_decided);
+                is_decided
+            }
+        };
+        if is_decided { InterimResult::Decided } else { InterimResult::NotDue }
+    }
+
+    fn hopeless(&mut self, run: &Run, spent_share: f64) -> Option<Hopeless> {
+        self.planned.hopeless(run, spent_share)
+    }
+
+    fn leaves_others_out(&self, header: &Header) -> bool {
+        self.planned.leaves_others_out(header)
+    }
+}
