@@ -23,11 +23,12 @@ const OWN: [&str; 12] = [
 ];
 
 /// Options that a guest cannot follow, and why.
-const NOT_THERE: [(&str, &str); 6] = [
+const NOT_THERE: [(&str, &str); 7] = [
     ("ab", "a state of the host is none of a guest"),
     ("remote", "guests have no network"),
     ("via", "guests have no network"),
     ("csv", "two kernels have a table and --json"),
+    ("commit-message", "two kernels have a table and --json"),
     ("markdown", "two kernels have a table and --json"),
     ("like", "a saved run is not of a guest"),
 ];
@@ -82,7 +83,13 @@ mod tests {
 
     #[test]
     fn what_a_guest_cannot_follow_is_refused() {
-        for typed in ["run --ab true", "run --remote=box", "run --via ssh", "run --csv"] {
+        for typed in [
+            "run --ab true",
+            "run --remote=box",
+            "run --via ssh",
+            "run --csv",
+            "run --commit-message",
+        ] {
             assert_eq!(of(typed).unwrap_err().id, "option-not-with-kernels", "{typed}");
         }
     }
