@@ -26,16 +26,10 @@ pub enum Counted {
     CacheMisses,
     /// PERF_COUNT_SW_CPU_CLOCK: nanoseconds, by a timer of the kernel.
     CpuClock,
-    /// PERF_COUNT_SW_CONTEXT_SWITCHES.
-    ContextSwitches,
-    /// PERF_COUNT_SW_PAGE_FAULTS.
-    PageFaults,
 }
 
 const PERF_COUNT_HW_INSTRUCTIONS: u64 = 1;
 const PERF_COUNT_HW_CACHE_MISSES: u64 = 3;
-const PERF_COUNT_SW_PAGE_FAULTS: u64 = 2;
-const PERF_COUNT_SW_CONTEXT_SWITCHES: u64 = 3;
 
 const PERF_FORMAT_TOTAL_TIME_ENABLED: u64 = 1;
 const PERF_FORMAT_TOTAL_TIME_RUNNING: u64 = 1 << 1;
@@ -54,8 +48,6 @@ impl Counted {
             Self::Instructions => (PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS),
             Self::CacheMisses => (PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_MISSES),
             Self::CpuClock => (PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK),
-            Self::ContextSwitches => (PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES),
-            Self::PageFaults => (PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS),
         }
     }
 }
@@ -147,35 +139,24 @@ mod tests {
     use super::*;
     use crate::sched;
 
-    const SOFTWARE: [Counted; 3] =
-        [Counted::CpuClock, Counted::ContextSwitches, Counted::PageFaults];
-
     #[test]
     fn a_group_of_software_events_is_counted_together() {
         let cpu = sched::allowed_cpus().unwrap()[0];
-        let group = match EventGroup::open(&SOFTWARE, cpu) {
+        let group = match EventGroup::open(&[Counted::CpuClock; 3], cpu) {
             Ok(group) => group,
             Err(error) => return eprintln!("skipped: a CPU cannot be counted here: {error}"),
         };
         let before = group.read().unwrap();
-        std::thread::scope(|scope| {
-            scope.spawn(|| {
-                sched::pin(&[cpu]).unwrap();
-                let mut pages = vec![0_u8; 1 << 20];
-                pages.iter_mut().step_by(4096).for_each(|byte| *byte = 1);
-                std::hint::black_box(&pages);
-                std::thread::sleep(std::time::Duration::from_millis(2));
-            });
-        });
+        std::thread::sleep(std::time::Duration::from_millis(2));
         let after = group.read().unwrap();
-        assert_eq!(after.values.len(), SOFTWARE.len());
-        let grown: Vec<u64> =
-            std::iter::zip(&before.values, &after.values).map(|(from, to)| to - from).collect();
+        assert_eq!((before.values.len(), after.values.len()), (3, 3));
         let enabled_ns = after.enabled_ns - before.enabled_ns;
+        assert!(enabled_ns > 0);
         assert_eq!(after.running_ns - before.running_ns, enabled_ns, "they need no counter");
         // The clock of a CPU is that for which the group is enabled, whatever runs there.
-        assert!(grown[0].abs_diff(enabled_ns) < enabled_ns / 4, "{grown:?} in {enabled_ns} ns");
-        assert!(grown[1] > 0 && grown[2] > 0, "{grown:?}");
+        for (from, to) in std::iter::zip(before.values, after.values) {
+            assert!((to - from).abs_diff(enabled_ns) < enabled_ns / 4, "{from} to {to}");
+        }
     }
 
     #[test]

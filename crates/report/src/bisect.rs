@@ -92,17 +92,20 @@ fn times(entry: &Entry, ratio: f64) -> String {
         Against::SavedRun => "in the saved run",
         Against::StateA => "in state A",
     };
-    let ends = entry.low.zip(entry.high).map(|(low, high)| {
-        let half = (high - low) / 2.0;
-        let confidence = entry.confidence * 100.0;
-        format!(" ({confidence:.1} %: {} to {})", bound(low, half), bound(high, half))
-    });
-    let half = entry.low.zip(entry.high).map_or(0.02, |(low, high)| (high - low) / 2.0);
+    let (low, high) = (entry.low, entry.high);
+    let half = (high.unwrap_or(ratio) - low.unwrap_or(ratio)) / 2.0;
+    let (half, end) = (if half > 0.0 { half } else { 0.02 }, |end| bound(end, half));
+    let ends = match (low, high) {
+        (Some(low), Some(high)) => format!("{} to {}", end(low), end(high)),
+        (Some(low), None) => format!("{} or more", end(low)),
+        (None, Some(high)) => format!("{} or less", end(high)),
+        (None, None) => "an interval needs more blocks".to_owned(),
+    };
     format!(
-        "{} costs {} times as much as {than}{}",
+        "{} costs {} times as much as {than} ({:.1} %: {ends})",
         escape(&entry.cell, 80),
-        bound(ratio, half),
-        ends.unwrap_or_default()
+        end(ratio),
+        entry.confidence * 100.0
     )
 }
 

@@ -117,16 +117,16 @@ impl Sequential {
     /// value one looks, does not hold the centre, is at most 1 - `confidence`.
     ///
     /// Its ends are the outermost centres that neither side's evidence rejects at half of the error.
-    /// `None` while there are too few values to reject any, and unless `confidence` is strictly
-    /// between 0 and 1. O(n).
+    /// An end is infinite while there are too few values to reject any on its side. `None` where both
+    /// are, and unless `confidence` is strictly between 0 and 1. O(n).
     pub fn interval(&self, confidence: f64) -> Option<Interval> {
         let error = crate::interval::alpha(confidence)?;
         let (low, high) = (
             self.seen.iter().copied().fold(f64::INFINITY, f64::min),
             self.seen.iter().copied().fold(f64::NEG_INFINITY, f64::max),
         );
-        let margin = (high - low) / GRID as f64;
-        let rejected = |evidence: f64| evidence >= 2.0 / error;
+        // Further out every score is cut off.
+        let reach = (high - low).max(1e-9 * high.abs().max(low.abs())).max(1e-12);
         let end = |from: f64, to: f64, rejects: &dyn Fn(f64) -> bool| {
             let at = |cell: usize| from + (to - from) * cell as f64 / GRID as f64;
             // From the outside, as evidence may rise again behind a gap.
@@ -138,10 +138,13 @@ impl Sequential {
             }
             Some(inside)
         };
-        let (from, to) = (low - margin, high + margin);
-        Some(Interval {
-            low: end(from, to, &|centre| rejected(self.evidence_above(centre)))?,
-            high: end(to, from, &|centre| rejected(self.evidence_below(centre)))?,
+        let (from, to) = (low - reach, high + reach);
+        let rejected = |evidence: f64| evidence >= 2.0 / error;
+        let low = end(from, to, &|centre| rejected(self.evidence_above(centre)));
+        let high = end(to, from, &|centre| rejected(self.evidence_below(centre)));
+        (low.is_some() || high.is_some()).then(|| Interval {
+            low: low.unwrap_or(f64::NEG_INFINITY),
+            high: high.unwrap_or(f64::INFINITY),
             achieved_confidence: confidence,
         })
     }

@@ -55,8 +55,9 @@ pub struct Judged {
     pub answer: Option<Answer>,
     /// Its cost divided by the reference's.
     pub ratio: Option<f64>,
-    /// Lower end of the interval of this ratio. By log ratios it holds with a probability of 1 less
-    /// the question's error, whenever one looks; between two runs with 95 %.
+    /// Lower end of the interval of this ratio. By log ratios it holds with the
+    /// question's confidence, whenever one looks; between two runs with 95 %. `None` while it is
+    /// unbounded.
     pub low: Option<f64>,
     /// Upper end.
     pub high: Option<f64>,
@@ -84,17 +85,23 @@ impl Question {
         }
     }
 
+    /// Confidence of the interval of a ratio by log ratios. Each end may be wrong as often as an
+    /// answer, so the interval of a bad commit lies above 1.
+    pub fn confidence(&self) -> f64 {
+        1.0 - 2.0 * self.error
+    }
+
     /// The answer by log ratios, with what they say of the ratio.
     pub fn judge(&self, log_ratios: &[f64]) -> Judged {
         let mut values = Sequential::default();
         values.extend(log_ratios.iter().copied());
-        let interval = values.interval(1.0 - self.error);
+        let interval = values.interval(self.confidence());
         let finite = |log: f64| Some(log.exp()).filter(|ratio| ratio.is_finite());
         Judged {
             answer: self.answer_by(&values),
             ratio: zc_stats::hodges_lehmann(log_ratios).and_then(finite),
-            low: interval.and_then(|interval| finite(interval.low)),
-            high: interval.and_then(|interval| finite(interval.high)),
+            low: interval.filter(|it| it.low.is_finite()).and_then(|it| finite(it.low)),
+            high: interval.and_then(|it| finite(it.high)),
             values: values.len(),
         }
     }

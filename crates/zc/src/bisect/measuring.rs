@@ -132,7 +132,6 @@ impl Plan {
                 false => Ok(seen(Judged::default(), 0.0, Some(sentence(error)))),
             };
         }
-        let by_states = 1.0 - question.error;
         let (judged, compared, confidence) = match (&self.reference, deciding.seen) {
             (Reference::SavedRun(_), Some((judged, compared))) => (judged, compared, 0.95),
             (Reference::SavedRun(good), None) => {
@@ -142,7 +141,7 @@ impl Plan {
             }
             (Reference::StateA, _) => {
                 let (judged, compared) = question.within_run(&run, &self.cell);
-                (judged, compared, by_states)
+                (judged, compared, question.confidence())
             }
         };
         let why = judged.answer.is_none().then(|| self.why(question, &run, &judged, &compared));
@@ -171,7 +170,7 @@ impl Plan {
             return why;
         }
         let worse = question.worse * 100.0;
-        match (&self.reference, judged.low.zip(judged.high)) {
+        match (&self.reference, judged.low.zip(judged.high).or(judged.low.zip(judged.ratio))) {
             (Reference::SavedRun(_), Some((low, high))) => format!(
                 "runs of one state differ too much here to tell {worse:.1} %, within a factor of \
                  {:.2}: --ab tells less, and so does a larger --worse",
