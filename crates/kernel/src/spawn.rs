@@ -41,6 +41,31 @@ pub fn inherit(command: &mut Command, fd: OwnedFd, number: RawFd) {
     unsafe { command.pre_exec(place) };
 }
 
+/// Has the kernel kill the child of `command` when the thread that starts it ends, by
+/// PR_SET_PDEATHSIG between fork and exec: even after SIGKILL of this process nothing runs on.
+///
+/// # References
+/// [PR_SET_PDEATHSIG(2const)]
+///
+/// [PR_SET_PDEATHSIG(2const)]:
+///   https://man7.org/linux/man-pages/man2/PR_SET_PDEATHSIG.2const.html
+#[doc(alias = "prctl")]
+#[doc(alias = "PR_SET_PDEATHSIG")]
+pub fn end_with_this_process(command: &mut Command) {
+    let parent = rustix::process::getpid();
+    let bind = move || {
+        crate::process::end_with_parent()?;
+        // It may have ended before the call.
+        match rustix::process::getppid() == Some(parent) {
+            true => Ok(()),
+            false => Err(io::ErrorKind::NotFound.into()),
+        }
+    };
+    // SAFETY: the closure makes two system calls, which are async-signal-safe, and allocates
+    // nothing: an error of a kind alone has no memory of its own.
+    unsafe { command.pre_exec(bind) };
+}
+
 /// Moves the calling process into a new session without a controlling terminal with setsid(2), and
 /// so into a new autogroup where the kernel has autogroups.
 ///
@@ -449,6 +474,21 @@ mod tests {
         let mut text = String::new();
         io::Read::read_to_string(&mut std::fs::File::from(read), &mut text).unwrap();
         assert_eq!(text, "inherited\n");
+    }
+
+    #[test]
+    fn a_child_ends_with_the_thread_that_started_it() {
+        let started = std::thread::scope(|scope| {
+            let start = || {
+                let mut command = Command::new("sleep");
+                command.arg("60");
+                end_with_this_process(&mut command);
+                command.spawn().unwrap()
+            };
+            std::thread::Builder::new().spawn_scoped(scope, start).unwrap().join()
+        });
+        let mut child = started.unwrap();
+        assert_eq!(child.wait().unwrap().signal(), Some(libc::SIGKILL));
     }
 
     #[test]

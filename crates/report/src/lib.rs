@@ -3,8 +3,8 @@
 //! [`escape`] in texts and CSV; in JSON, control characters are escaped as JSON does.
 //!
 //! Modules are the forms (`terminal`, `csv`, `json`, `markdown`, `html`, `openmetrics`), the
-//! documents (`run`, `compare`, `commit_message`, `bisect`, `soak`, `fleet`, `trend`, `profile`,
-//! `advise`, `tune` and those of a single file), and the registry of the figures of a run
+//! documents (`run`, `compare`, `commit_message`, `bisect`, `kernels`, `soak`, `fleet`, `trend`,
+//! `profile`, `advise`, `tune` and those of a single file), and the registry of the figures of a run
 //! (`figures`).
 
 pub mod advise;
@@ -20,6 +20,7 @@ pub mod fleet;
 mod html;
 pub mod http;
 mod json;
+pub mod kernels;
 mod markdown;
 pub mod memory;
 mod money;

@@ -21,3 +21,7 @@ pub const NFS_SERVE: &str = "nfs-serve";
 pub const NFS_READ: &str = "nfs-read";
 /// A process with soakers or a load of its own (`meter`); the argument after it is its job as JSON.
 pub const HELPER: &str = "helper";
+/// The first process of a guest (`zc_guest::first_process`).
+pub const GUEST_INIT: &str = "guest-init";
+/// The process that boots a guest for lab/run (`zc_guest::boot`); the arguments after it say which.
+pub const GUEST: &str = "guest";

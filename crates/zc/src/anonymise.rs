@@ -6,11 +6,13 @@ use zc_measure::session::LEFT_OUT;
 use zc_run::{Error, Experiment, Result, SendPath};
 
 /// The options whose values reveal nothing about a host, besides those of factors.
-const KEPT: [&str; 22] = [
+const KEPT: [&str; 24] = [
     "ab-limit",
     "ab-settle",
     "ack-every",
     "ack-interval",
+    "boot-budget",
+    "boots",
     "budget",
     "burn",
     "columns",
@@ -189,10 +191,12 @@ mod tests {
         let expected = [
             "ab",
             "ab-restore",
+            "build",
             "carry",
             "far-address",
             "files",
             "folded",
+            "kernel",
             "like",
             "out",
             "plan",

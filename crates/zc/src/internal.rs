@@ -5,16 +5,22 @@ use std::ffi::OsString;
 use std::io;
 use std::path::Path;
 
-use super::{rights, tune};
+use super::{guest, rights, tune};
 use zc_measure::session::states;
-use zc_rig::internal::{COPIES, FOLDER, HELPER, INTERNAL, KEEPER, NFS_READ, NFS_SERVE, WATCHDOG};
+use zc_rig::internal::{
+    COPIES, FOLDER, GUEST, GUEST_INIT, HELPER, INTERNAL, KEEPER, NFS_READ, NFS_SERVE, WATCHDOG,
+};
 use zc_rig::meter;
 use zc_run::{Error, Result};
 
-/// Does the job of this process, if it was started for one.
-pub(super) fn asked_for() -> Option<Result<()>> {
+/// Does the job of this process, if it was started for one, and returns the exit code.
+pub(super) fn asked_for() -> Option<Result<u8>> {
     let mut words = std::env::args_os().skip(1);
-    (words.next()? == INTERNAL).then(|| job(&words.collect::<Vec<_>>()))
+    let is_internal = words.next()? == INTERNAL;
+    is_internal.then(|| match words.collect::<Vec<_>>().as_slice() {
+        [first, words @ ..] if first == GUEST => guest::run(words),
+        words => job(words).map(|()| 0),
+    })
 }
 
 fn job(words: &[OsString]) -> Result<()> {
@@ -24,6 +30,7 @@ fn job(words: &[OsString]) -> Result<()> {
         [KEEPER] => zc_servers::keep_server(),
         [COPIES, job] => zc_servers::serve_copies(Path::new(job)),
         [FOLDER, folder] => tune::keep_folder(Path::new(folder)),
+        [GUEST_INIT] => zc_guest::first_process().map(|never| match never {}),
         [NFS_SERVE, job] => zc_servers::serve_nfs(job),
         [NFS_READ, orders, answers, counts] => {
             zc_servers::read_by_mounts(Path::new(orders), Path::new(answers), Path::new(counts))

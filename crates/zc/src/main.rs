@@ -28,10 +28,12 @@ mod fleet;
 mod format;
 mod generate;
 mod grouping;
+mod guest;
 mod http;
 mod interim;
 mod internal;
 mod interrupt;
+mod kernels;
 mod known;
 mod like;
 mod log_format;
@@ -120,7 +122,7 @@ fn run_program() -> ExitCode {
 fn perform() -> Result<u8> {
     // The tools of 2001 parse their own arguments.
     match (internal::asked_for(), classic::asked_for()) {
-        (Some(done), _) => done.map(|()| 0),
+        (Some(done), _) => done,
         (None, Some((tool, words))) => classic::run(tool, &words),
         (None, None) => parse().and_then(dispatch),
     }

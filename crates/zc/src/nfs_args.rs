@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueHint};
 
 use super::factor_args::{FactorArgs, Takes};
+use super::kernels::KernelArgs;
 use super::known::{count, named, typed};
 use super::option_groups::{BlockArgs, FilesArgs, MeasuringArgs, budget_of};
 use super::remote::ViaArgs;
@@ -90,6 +91,8 @@ pub(super) struct NfsArgs {
     pub(super) measuring: MeasuringArgs,
     #[command(flatten)]
     pub(super) block: BlockArgs,
+    #[command(flatten)]
+    pub(super) kernels: KernelArgs,
     /// Last, as it inserts its option among the others.
     #[command(flatten)]
     pub(super) rate: FactorArgs<Rate>,

@@ -11,7 +11,7 @@ use super::memory::{self, MemoryArgs};
 use super::nfs_args::NfsArgs;
 use super::run_args::{OwnArgs, RunArgs, StreamArgs};
 use super::server_args::ServerArgs;
-use super::{earlier, like, nfs, planned, render, resolve, server, tell};
+use super::{earlier, kernels, like, nfs, planned, render, resolve, server, tell};
 use zc_measure::plan::Spec;
 use zc_measure::session::{self, Interim, Kind};
 use zc_run::{Error, Experiment, Factor, Result, Run};
@@ -28,21 +28,35 @@ pub(super) fn run(lines: Vec<RunArgs>) -> Result<()> {
         let message = format!("\"{option}\" is for one experiment, and {} are named", lines.len());
         return Err(Error::usage("option-of-one-experiment", message).help("run them one by one"));
     }
+    if let [line] = lines.as_slice()
+        && let Some(kernels) = line.kernels()
+    {
+        return kernels::run(line, kernels);
+    }
     // Wrong options are found before the first minute is spent.
     let jobs = lines.into_iter().map(job).collect::<Result<Vec<Job>>>()?;
-    for job in &jobs {
-        if let Job::Plan(spec, args) = job {
-            let (spec, args) = planned::merge_options(spec.clone(), args.clone())?;
-            let options = resolve::run(&args, spec, Vec::new(), PathBuf::new())?;
-            args.replay.check(&options.plan.name, options.responses.is_some())?;
-        }
-    }
+    jobs.iter().try_for_each(check_job)?;
     jobs.into_iter().try_for_each(|job| match job {
         Job::Plan(spec, args) => one(spec, args, |_| Ok(())),
         Job::Server(args) => server::run(&args),
         Job::Nfs(args) => nfs::run(&args),
         Job::Memory(args) => memory::run(&args),
     })
+}
+
+/// Checks the options of an experiment, of which nothing is measured.
+///
+/// # Errors
+/// One is not valid.
+pub(super) fn check(line: &RunArgs) -> Result<()> {
+    check_job(&job(line.clone())?)
+}
+
+fn check_job(job: &Job) -> Result<()> {
+    let Job::Plan(spec, args) = job else { return Ok(()) };
+    let (spec, args) = planned::merge_options(spec.clone(), args.clone())?;
+    let options = resolve::run(&args, spec, Vec::new(), PathBuf::new())?;
+    args.replay.check(&options.plan.name, options.responses.is_some())
 }
 
 /// A run to make.
@@ -84,8 +98,9 @@ fn for_one(args: &RunArgs) -> Option<&'static str> {
             return args.json.then_some("--json").or(args.with.as_ref().map(|_| "--with"));
         }
     };
+    let kernel = args.kernels().map(|_| "--kernel");
     let out = measuring.out.as_ref().map(|_| "--out");
-    out.or(measuring.format.json.then_some("--json"))
+    kernel.or(out).or(measuring.format.json.then_some("--json"))
 }
 
 /// Runs one plan, and calls `also` with the run before it is printed.

@@ -11,6 +11,7 @@ use std::path::PathBuf;
 use clap::{Arg, Args, Subcommand, ValueHint};
 
 use super::factor_args::FactorArgs;
+use super::kernels::KernelArgs;
 use super::known::{duration, named, one_of, size, typed};
 use super::memory::MemoryArgs;
 use super::nfs_args::{self, NfsArgs};
@@ -147,6 +148,9 @@ pub(super) struct StreamArgs {
     )]
     pub(super) counters: bool,
 
+    #[command(flatten)]
+    pub(super) kernels: KernelArgs,
+
     /// Leave names and addresses of hosts, kernel command lines, commands and paths out of the
     /// saved run
     #[arg(long, help_heading = "Output")]
@@ -269,8 +273,45 @@ impl RunArgs {
         }
     }
 
+    /// The kernels that are to be compared, if any are.
+    pub(super) fn kernels(&self) -> Option<&KernelArgs> {
+        let kernels = match &self.own {
+            None => &self.stream.kernels,
+            Some(OwnArgs::Requests(args) | OwnArgs::Replay(args)) => &args.kernels,
+            Some(OwnArgs::Server(args)) => &args.kernels,
+            Some(OwnArgs::Nfs(args)) => &args.kernels,
+            Some(OwnArgs::Memory(_)) => return None,
+        };
+        Some(kernels).filter(|kernels| kernels.is_given())
+    }
+
+    /// The options that runs which are saved have.
+    pub(super) fn measuring(&self) -> Option<&MeasuringArgs> {
+        match &self.own {
+            None => Some(&self.stream.measuring),
+            Some(OwnArgs::Requests(args) | OwnArgs::Replay(args)) => Some(&args.measuring),
+            Some(OwnArgs::Server(args)) => Some(&args.measuring),
+            Some(OwnArgs::Nfs(args)) => Some(&args.measuring),
+            Some(OwnArgs::Memory(_)) => None,
+        }
+    }
+
+    /// How blocks are measured, of experiments that have blocks.
+    pub(super) fn block(&self) -> Option<&BlockArgs> {
+        match &self.own {
+            None => Some(&self.stream.order.block),
+            Some(OwnArgs::Requests(args) | OwnArgs::Replay(args)) => Some(&args.order.block),
+            Some(OwnArgs::Server(args)) => Some(&args.block),
+            Some(OwnArgs::Nfs(args)) => Some(&args.block),
+            Some(OwnArgs::Memory(_)) => None,
+        }
+    }
+
     /// Whether commands of the user are started.
     pub(super) fn starts_commands(&self) -> bool {
+        if self.kernels().is_some() {
+            return true;
+        }
         match &self.own {
             None => self.stream.starts_commands(),
             Some(OwnArgs::Requests(args) | OwnArgs::Replay(args)) => args.starts_commands(),

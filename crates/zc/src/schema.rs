@@ -22,7 +22,7 @@ macro_rules! schemas {
 }
 
 /// The schemas by name, the default first.
-const SCHEMAS: [Schema; 11] = schemas![
+const SCHEMAS: [Schema; 12] = schemas![
     "run",
     "show",
     "compare",
@@ -33,7 +33,8 @@ const SCHEMAS: [Schema; 11] = schemas![
     "tune",
     "fleet",
     "trend",
-    "doctor"
+    "doctor",
+    "kernels"
 ];
 
 /// Arguments of `zc schema`.
@@ -42,7 +43,7 @@ pub(super) struct SchemaArgs {
     /// `run`: a saved run; `show`: the output of zc show --json, and of zc report --json for one
     /// run; `compare`, `calibrate`, `http`, `advise`, `tune`, `fleet`, `trend`, `doctor`: that of zc
     /// compare --json, zc calibrate --json and so on (zc fleet report --json); `service`: that of
-    /// zc soak --service --json [default: run]
+    /// zc soak --service --json; `kernels`: that of zc run --kernel --json [default: run]
     #[arg(
         value_name = "NAME",
         value_parser = known(SCHEMAS.iter().map(|(name, _)| *name)),
@@ -97,6 +98,7 @@ mod tests {
             ("fleet", zc_report::fleet::json_schema()),
             ("trend", zc_report::trend::json_schema()),
             ("doctor", zc_report::doctor::json_schema()),
+            ("kernels", zc_report::kernels::json_schema()),
         ];
         // As snapshots are.
         if std::env::var("INSTA_UPDATE").is_ok_and(|update| update == "always") {

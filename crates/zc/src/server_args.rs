@@ -2,6 +2,7 @@
 
 use clap::Args;
 
+use super::kernels::KernelArgs;
 use super::known::{count, typed};
 use super::option_groups::{BlockArgs, MeasuringArgs, StateCommandArgs, budget_of};
 use super::remote::RemoteArgs;
@@ -52,6 +53,8 @@ pub(super) struct ServerArgs {
     pub(super) measuring: MeasuringArgs,
     #[command(flatten)]
     pub(super) block: BlockArgs,
+    #[command(flatten)]
+    pub(super) kernels: KernelArgs,
 }
 
 /// A state as it is typed: its name, and a URL or a command.

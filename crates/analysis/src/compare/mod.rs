@@ -20,6 +20,7 @@ mod accounts;
 mod calibration;
 mod config_diff;
 mod effect;
+pub mod kernels;
 mod matching;
 mod model;
 mod normalization;

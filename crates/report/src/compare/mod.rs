@@ -10,6 +10,7 @@ pub(crate) mod sentences;
 mod tap;
 
 pub use page::html;
+pub(crate) use sentences::gross;
 pub use tap::tap;
 
 use schemars::JsonSchema;
@@ -19,7 +20,13 @@ use crate::json::text;
 use crate::markdown::Width;
 use crate::terminal::layout::Layout;
 use crate::text::{markdown_text, wrap};
-use zc_analysis::compare::{Compared, Judgement};
+use zc_analysis::Withheld;
+use zc_analysis::compare::{Compared, Judgement, Reason};
+
+/// Why the run of this name is not to be judged.
+pub(crate) fn reason_in_words(name: &str, why: &Withheld) -> String {
+    sentences::reason(&Reason { name: name.to_owned(), why: why.clone() })
+}
 
 /// Column in which the text of notes begins.
 const INDENT: usize = 14;

@@ -145,7 +145,7 @@ fn cell_noun(compared: &Compared) -> &'static str {
     if compares_servers(compared) { "states" } else { "paths" }
 }
 
-pub(super) fn gross() -> Note {
+pub(crate) fn gross() -> Note {
     note(
         "harness",
         "costs are gross, because not every run measured what zc's own pacing and metering cost",

@@ -19,7 +19,7 @@ use zc_run::{Error, Result, in_words};
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A folder that is removed with all that is in it. Its fields are dropped in this order.
-pub(super) struct Folder {
+pub(in super::super) struct Folder {
     folder: tempfile::TempDir,
     _keeper: Keeper,
 }
@@ -59,15 +59,25 @@ impl Folder {
     /// # Errors
     /// [`ErrorKind::Output`](zc_run::ErrorKind): it cannot be created.
     pub(super) fn create() -> Result<Self> {
+        let folder = Self::named("zc-tune-")?;
+        folder.make("files")?;
+        Ok(folder)
+    }
+
+    /// Creates one whose name begins so below TMPDIR.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Output`](zc_run::ErrorKind): it cannot be created.
+    pub(in super::super) fn named(prefix: &str) -> Result<Self> {
         let within = std::env::temp_dir();
         let cannot = |error: &std::io::Error| {
             let message =
                 format!("cannot make a folder in \"{}\": {}", within.display(), in_words(error));
             Error::output("no-temporary-folder", message)
-                .help("TMPDIR=FOLDER names one with room for the mix's files")
+                .help("TMPDIR=FOLDER names one with room for its files")
         };
         let folder = tempfile::Builder::new()
-            .prefix("zc-tune-")
+            .prefix(prefix)
             .tempdir_in(&within)
             .map_err(|error| cannot(&error))?;
         let all_may_read = Permissions::from_mode(0o755);
@@ -82,9 +92,7 @@ impl Folder {
             .stderr(Stdio::null())
             .spawn()
             .map_err(|error| Error::os("start the process that keeps a folder", error))?;
-        let folder = Self { folder, _keeper: Keeper(keeper) };
-        folder.make("files")?;
-        Ok(folder)
+        Ok(Self { folder, _keeper: Keeper(keeper) })
     }
 
     /// A folder in it, which everybody may write to: a server's workers write their temporary files
@@ -92,7 +100,7 @@ impl Folder {
     ///
     /// # Errors
     /// [`ErrorKind::Output`](zc_run::ErrorKind): it cannot be made.
-    pub(super) fn make(&self, name: &str) -> Result<PathBuf> {
+    pub(in super::super) fn make(&self, name: &str) -> Result<PathBuf> {
         let path = self.folder.path().join(name);
         fs::create_dir_all(&path)
             .and_then(|()| fs::set_permissions(&path, Permissions::from_mode(0o777)))

@@ -14,13 +14,12 @@ mod reading;
 mod stand_in;
 
 pub(super) use args::TuneArgs;
-pub(super) use folder::keep as keep_folder;
+pub(super) use folder::{Folder, keep as keep_folder};
 
 use std::collections::HashSet;
 
 use self::args::{NginxArgs, TuneServer};
 use self::copies::Copies;
-use self::folder::Folder;
 use self::mix::Mix;
 use self::phases::measure;
 use self::reading::Nginx;

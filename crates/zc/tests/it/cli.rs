@@ -414,9 +414,9 @@ fn without_factors(help: &str) -> String {
 fn generated_schemas_are_those_that_zc_schema_prints() {
     let folder = tempfile::tempdir().unwrap();
     assert_eq!(printed(&zc_in(folder.path(), &["generate", "schema", "."])), "");
-    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 11);
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 12);
     let of_runs = ["run", "show", "compare", "calibrate", "http", "advise", "tune", "service"];
-    for name in of_runs.into_iter().chain(["fleet", "trend", "doctor"]) {
+    for name in of_runs.into_iter().chain(["fleet", "trend", "doctor", "kernels"]) {
         let path = folder.path().join(format!("zc-{name}.schema.json"));
         assert_eq!(std::fs::read_to_string(path).unwrap(), printed(&zc(&["schema", name])));
     }

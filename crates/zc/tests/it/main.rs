@@ -23,6 +23,7 @@ mod fleet;
 mod format;
 mod hostile_runs;
 mod http;
+mod kernels;
 mod limits;
 mod links;
 mod loadgen;

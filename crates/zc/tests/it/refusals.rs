@@ -68,6 +68,18 @@ run --ab true
 run --ab a --ab b --ab c
 run --ab true --ab ' '
 run --ab a --ab b --ab-limit 5
+run --kernel a --kernel B=b
+run --kernel A=a
+run --kernel A=a --kernel A=b
+run --kernel A=a --kernel B=b --ab true
+run --kernel A=a --kernel B=b --remote x
+run --kernel A=a --kernel B=b --csv
+run --kernel A=a --kernel B=b --boots 0
+run --kernel A=a --kernel B=b --paths senfile
+run --kernel A=a --kernel B=b --out run.json
+run paths sizes --kernel A=a --kernel B=b
+run memory --kernel A=a
+run --boots 2
 run --out ''
 run --out run.json
 run --out dangling

@@ -1,0 +1,252 @@
+//! Two kernels whose truth is known: boots of synthetic runs, and boots whose values are drawn from
+//! a recorded run.
+
+use super::rounds::{Round, differing_controls, judge, ratio};
+use super::*;
+use crate::compare::model::JudgedBy;
+use zc_run::SendPath;
+use zc_testkit::synthetic::{Synthetic, TrueCell};
+
+/// A run whose sendfile costs so many times what it usually does.
+fn run(seed: u64, sendfile: f64) -> Run {
+    let reference = TrueCell::new(SendPath::ReadSend, 500.0, 400.0);
+    let control = reference.control();
+    let cells = vec![
+        reference,
+        TrueCell::new(SendPath::Sendfile, 180.0 * sendfile, 390.0 * sendfile),
+        TrueCell::new(SendPath::Splice, 200.0, 390.0),
+        control,
+    ];
+    let quiet = Synthetic { block_drift: 0.0, noise: 0.02, ..Synthetic::default() };
+    Synthetic { cells, seed, blocks: 12, ..quiet }.run()
+}
+
+fn runs(rounds: usize, factor: f64) -> Vec<(usize, Arm, Run)> {
+    let arms = [(Arm::Old, 1.0), (Arm::New, factor), (Arm::OldAgain, 1.0)];
+    let of_round = |round: usize| {
+        arms.into_iter().enumerate().map(move |(place, (arm, factor))| {
+            (round, arm, run((round * 3 + place) as u64, factor))
+        })
+    };
+    (1..=rounds).flat_map(of_round).collect()
+}
+
+fn compared(runs: &[(usize, Arm, Run)]) -> Kernels {
+    let boots: Vec<Boot<'_>> =
+        runs.iter().map(|(round, arm, run)| Boot { round: *round, arm: *arm, run }).collect();
+    kernels(&boots)
+}
+
+fn cell<'a>(compared: &'a Kernels, label: &str) -> &'a KernelCell {
+    compared.cells.iter().find(|cell| cell.label == label).unwrap()
+}
+
+#[test]
+fn a_dearer_path_is_found_and_the_others_are_the_same() {
+    let compared = compared(&runs(8, 1.2));
+    assert_eq!((compared.rounds, compared.control_rounds), (8, 8));
+    assert_eq!(compared.cells.len(), 3, "controls are no cells");
+    let sendfile = cell(&compared, "sendfile");
+    let ChangeVerdict::Worse { by } = sendfile.verdict else { panic!("{sendfile:?}") };
+    assert!((0.17..0.23).contains(&by), "{sendfile:?}");
+    assert_eq!(sendfile.judged_by, Some(JudgedBy::Cost));
+    assert!(sendfile.old_cost.unwrap().boots == 16 && sendfile.new_cost.unwrap().boots == 8);
+    for label in ["read+send", "splice"] {
+        let same = cell(&compared, label);
+        assert!(matches!(same.verdict, ChangeVerdict::Same { .. }), "{same:?}");
+    }
+    assert!(compared.control_differs.is_empty());
+}
+
+#[test]
+fn of_two_cells_the_second_is_relative_to_the_first() {
+    let mut runs = runs(8, 1.2);
+    for (_, _, run) in &mut runs {
+        run.header.plan.cells.retain(|cell| cell.label != "splice");
+    }
+    let compared = compared(&runs);
+    assert_eq!(compared.cells.len(), 2);
+    assert!(cell(&compared, "read+send").relative.is_none());
+    let relative = cell(&compared, "sendfile").relative.unwrap();
+    assert!((1.17..1.23).contains(&relative.ratio), "{relative:?}");
+    runs.iter_mut().for_each(|(_, _, run)| run.header.plan.cells.retain(|cell| cell.control));
+    assert!(self::compared(&runs).cells.is_empty());
+}
+
+#[test]
+fn a_boot_that_is_missing_costs_its_round_and_nothing_else() {
+    let mut runs = runs(6, 1.0);
+    runs.retain(|(round, arm, _)| {
+        (*round, *arm) != (2, Arm::New) && (*round, *arm) != (3, Arm::Old)
+    });
+    let compared = compared(&runs);
+    assert_eq!((compared.rounds, compared.control_rounds), (5, 5));
+}
+
+#[test]
+fn an_emulated_machine_has_bytes_and_no_costs() {
+    let mut runs = runs(2, 1.0);
+    for (_, _, run) in &mut runs {
+        run.header.host.hypervisor = Some("qemu-tcg".to_owned());
+    }
+    let compared = compared(&runs);
+    assert!(compared.emulated && compared.left_out.is_empty());
+    for cell in &compared.cells {
+        assert!(cell.cost.is_none() && cell.old_cost.is_none() && cell.judged_by.is_none());
+        assert_eq!(cell.verdict, ChangeVerdict::Withheld);
+        assert!(cell.old_bytes.unwrap() > cell.new_bytes.unwrap() && cell.new_bytes.unwrap() > 0);
+    }
+}
+
+#[test]
+fn a_boot_with_hardly_a_block_or_over_another_link_is_left_out() {
+    let mut runs = runs(4, 1.0);
+    runs[1].2.blocks.truncate(1);
+    runs[5].2.header.link.kind = zc_run::LinkKind::Loopback;
+    let compared = compared(&runs);
+    let why: Vec<&WhyLeftOut> = compared.left_out.iter().map(|boot| &boot.why).collect();
+    assert!(matches!(why[0], WhyLeftOut::TooFewBlocks { kept: 1, .. }), "{why:?}");
+    assert!(matches!(why[1], WhyLeftOut::Differs { .. }), "{why:?}");
+    assert_eq!(why.len(), 2);
+}
+
+#[test]
+fn nothing_that_was_measured_is_nothing_compared() {
+    let compared = compared(&[]);
+    assert!(compared.cells.is_empty() && compared.rounds == 0 && !compared.emulated);
+}
+
+/// Costs of sender and receiver by block and cell of a run in which the machine changes between two
+/// states: see [`crate::fleet`].
+const RECORDED: &str = include_str!("../../fleet/testdata/veth.csv");
+
+/// By how much boots of one kernel differ (docs/kernels.md): all cells alike, and each by itself.
+const ALIKE: f64 = 0.03;
+const APART: f64 = 0.02;
+/// Of the recorded run, blocks of a boot, and what a boot adds to that.
+const BLOCKS: usize = 30;
+const OF_A_BOOT: f64 = 0.01;
+/// Rounds that 20 minutes have room for, at 15 s for the run of a boot and 5 s for the rest.
+const ROUNDS: usize = 20;
+
+/// Random numbers (Steele, Lea and Flood 2014, "Fast splittable pseudorandom number generators").
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    fn uniform(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    /// By the central limit of twelve.
+    fn normal(&mut self) -> f64 {
+        (0..12).map(|_| self.uniform()).sum::<f64>() - 6.0
+    }
+}
+
+/// Logarithms of costs by block and cell.
+fn recorded() -> Vec<Vec<f64>> {
+    let line = |line: &str| -> Vec<f64> {
+        let costs: Vec<f64> = line.split(',').map(|cost| cost.parse().unwrap()).collect();
+        costs.chunks(2).map(|ends| (ends[0] + ends[1]).ln()).collect()
+    };
+    RECORDED.lines().map(line).collect()
+}
+
+/// The values of a boot by cell: a stretch of the recorded blocks if there are some, else normal.
+fn boot(blocks: Option<&[Vec<f64>]>, changed: &[f64], random: &mut Random) -> Vec<[f64; 2]> {
+    let mean = |of: &[f64]| of.iter().sum::<f64>() / of.len() as f64;
+    let Some(blocks) = blocks else {
+        let alike = ALIKE * random.normal();
+        let own: Vec<f64> = changed.iter().map(|by| by + APART * random.normal()).collect();
+        return own.iter().map(|log| [alike + log, log - mean(&own)]).collect();
+    };
+    let begin = (random.next() % (blocks.len() - BLOCKS) as u64) as usize;
+    let stretch = &blocks[begin..begin + BLOCKS];
+    let own: Vec<f64> = changed.iter().map(|by| by + OF_A_BOOT * random.normal()).collect();
+    let of = |cell: usize, less: f64| {
+        let logs: Vec<f64> = stretch.iter().map(|block| block[cell] - less * mean(block)).collect();
+        hodges_lehmann(&logs).unwrap() + own[cell] - less * mean(&own)
+    };
+    (0..changed.len()).map(|cell| [of(cell, 0.0), of(cell, 1.0)]).collect()
+}
+
+/// A comparison in which the cells of the second kernel cost more by these logarithms.
+fn simulated(blocks: Option<&[Vec<f64>]>, changed: &[f64], random: &mut Random) -> Vec<KernelCell> {
+    let same = vec![0.0; changed.len()];
+    let boots: Vec<[Vec<[f64; 2]>; 3]> = (0..ROUNDS)
+        .map(|_| [&same[..], &same[..], changed].map(|changed| boot(blocks, changed, random)))
+        .collect();
+    let rounds = |cell: usize, kind: usize| -> Vec<Round> {
+        let value = |boot: &Vec<[f64; 2]>| Some(boot[cell][kind]);
+        let round = |[old, again, new]: &[Vec<[f64; 2]>; 3]| Round {
+            old: value(old),
+            old_again: value(again),
+            new: value(new),
+        };
+        boots.iter().map(round).collect()
+    };
+    let mut cells: Vec<KernelCell> = (0..changed.len())
+        .map(|cell| KernelCell {
+            cost: ratio(&rounds(cell, 0)),
+            same: control(&rounds(cell, 0)),
+            ..without_figures(&cell.to_string())
+        })
+        .collect();
+    let own: Vec<Vec<Round>> = (0..changed.len()).map(|cell| rounds(cell, 1)).collect();
+    judge(&mut cells, &relative(&own));
+    cells
+}
+
+/// How often a cell that is dearer by this is found, one that is not is called, and verdicts are
+/// withheld, of so many times.
+fn outcomes(blocks: Option<&[Vec<f64>]>, dearer: f64, times: usize, seed: u64) -> [usize; 3] {
+    let mut random = Random(seed);
+    let changed = [0.0, (1.0 + dearer).ln(), 0.0, 0.0];
+    let mut outcomes = [0; 3];
+    for _ in 0..times {
+        let cells = simulated(blocks, &changed, &mut random);
+        let is_called = |cell: &KernelCell| {
+            matches!(cell.verdict, ChangeVerdict::Better { .. } | ChangeVerdict::Worse { .. })
+        };
+        let is_wrong = |at: usize| is_called(&cells[at]) && (at != 1 || dearer == 0.0);
+        let stands = differing_controls(&cells).is_empty();
+        let found = dearer > 0.0 && matches!(cells[1].verdict, ChangeVerdict::Worse { .. });
+        outcomes[0] += usize::from(stands && found);
+        outcomes[1] += usize::from(stands && (0..cells.len()).any(is_wrong));
+        outcomes[2] += usize::from(!stands);
+    }
+    outcomes
+}
+
+/// 1 in 20 of so many times, and twice its standard error.
+fn one_in_twenty(times: usize) -> usize {
+    let times = times as f64;
+    (times * 0.05 + 2.0 * (times * 0.05 * 0.95).sqrt()) as usize
+}
+
+#[test]
+fn a_change_of_three_per_cent_is_found_in_four_of_five_cases_within_twenty_minutes() {
+    let [found, wrong, withheld] = outcomes(None, 0.03, 300, 1);
+    assert!(found >= 240, "{found} of 300");
+    let most = one_in_twenty(300);
+    assert!(wrong <= most && withheld <= most, "{wrong}, {withheld} of 300");
+}
+
+#[test]
+fn what_does_not_differ_is_called_in_one_of_twenty_cases_at_most() {
+    let recorded = recorded();
+    let recorded = Some(recorded.as_slice());
+    for (blocks, dearer, times) in [(None, 0.0, 300), (recorded, 0.0, 100), (recorded, 0.03, 100)] {
+        let [_, wrong, withheld] = outcomes(blocks, dearer, times, 2);
+        let most = one_in_twenty(times);
+        assert!(wrong <= most && withheld <= most, "{wrong}, {withheld} of {times}");
+    }
+}

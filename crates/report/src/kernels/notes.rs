@@ -1,0 +1,136 @@
+//! The notes around the table of two kernels.
+
+use super::document::{BootOutcome, KernelFacts, KernelsReport};
+use crate::compare::aspects;
+use crate::compare::reason_in_words;
+use crate::digits::percent;
+use crate::fleet::names::count;
+use crate::terminal::note::{Note, note};
+use crate::text::list;
+use zc_analysis::compare::kernels::{LeftOutBoot, WhyLeftOut};
+use zc_analysis::compare::{Aspect, Difference};
+use zc_run::{WHY_EMULATED, escape};
+
+/// At most this many differences are listed; further ones are counted.
+const MOST: usize = 20;
+
+/// What was booted, what was not measured, and what else differs.
+pub(super) fn above(report: &KernelsReport) -> Vec<Note> {
+    let mut notes: Vec<Note> =
+        report.kernels.iter().enumerate().map(|(place, it)| kernel(report, it, place)).collect();
+    let guest = &report.machine;
+    let on = match &guest.emulated_because {
+        None => "the host's by KVM, each bound to one of the host's".to_owned(),
+        Some(why) => format!("emulated, as {}", escape(why, 300)),
+    };
+    notes.push(note(
+        "guests",
+        format!("{}, {on}; {} MiB", count(guest.cpus, "CPU"), guest.memory_mib),
+    ));
+    for boot in &report.boots {
+        if let BootOutcome::Dropped { why, last_lines } = &boot.outcome {
+            let which = format!("round {}, {}", boot.round, escape(&report.name(boot.arm), 40));
+            notes.push(note("dropped", format!("{which}: {}", escape(why, 1000))));
+            notes.extend(last_lines.iter().map(|line| note("|", escape(line, 200))));
+        }
+    }
+    notes.extend(report.comparison.left_out.iter().map(|boot| left_out(report, boot)));
+    notes.extend(differences(&report.comparison.differences));
+    match &report.config {
+        None => notes.push(note("config", "the .config of one of them was not found")),
+        Some(options) if options.is_empty() => notes.push(note("config", "the same options")),
+        Some(options) => {
+            let differ = count(options.len(), "option");
+            notes.push(note("config", format!("{differ} of .config differ (--config-diff)")));
+        }
+    }
+    notes
+}
+
+fn kernel(report: &KernelsReport, kernel: &KernelFacts, place: usize) -> Note {
+    let (made, measured) = report.counts(place == 1);
+    note(
+        "kernels",
+        format!(
+            "{}: Linux {}, {}: {measured} of {} measured",
+            escape(&kernel.name, 40),
+            escape(&kernel.release, 100),
+            escape(&kernel.given, 200),
+            count(made, "boot"),
+        ),
+    )
+}
+
+fn left_out(report: &KernelsReport, boot: &LeftOutBoot) -> Note {
+    let which = format!("round {}, {}", boot.round, escape(&report.name(boot.arm), 40));
+    let why = match &boot.why {
+        WhyLeftOut::TooFewBlocks { kept, needed } => {
+            format!("{} kept, and {needed} are needed", count(*kept, "block"))
+        }
+        WhyLeftOut::Differs { differences } => {
+            list(&differences.iter().map(aspects::text).collect::<Vec<_>>())
+        }
+        WhyLeftOut::Withheld { reason } => {
+            return note("left out", reason_in_words(&which, reason));
+        }
+    };
+    note("left out", format!("{which}: {why}"))
+}
+
+/// What differs besides the kernel's own name.
+fn differences(all: &[Difference]) -> Vec<Note> {
+    let is_kernel = |each: &&Difference| {
+        matches!(each.what, Aspect::KernelRelease | Aspect::KernelBuild | Aspect::KernelCommandLine)
+    };
+    let others: Vec<&Difference> = all.iter().filter(|each| !is_kernel(each)).collect();
+    let mut notes: Vec<Note> =
+        others.iter().take(MOST).map(|each| note("differs", aspects::text(each))).collect();
+    if others.len() > MOST {
+        notes.push(note("differs", format!("in {} more", others.len() - MOST)));
+    }
+    notes
+}
+
+/// How figures were made, or why there are none.
+pub(super) fn below(report: &KernelsReport) -> Vec<Note> {
+    let compared = &report.comparison;
+    let mut notes = Vec::new();
+    if compared.emulated {
+        notes.push(note("no cost", WHY_EMULATED));
+    } else if compared.rounds > 0 {
+        notes.push(note(
+            "ratios",
+            format!(
+                "{} by Student's t, seed {}: a boot is one value, and each round has the first \
+                 kernel twice and the second one in random order; verdicts are for all cells \
+                 together at {} (Holm)",
+                count(compared.rounds, "round"),
+                report.seed,
+                percent(compared.confidence),
+            ),
+        ));
+    }
+    if !compared.control_differs.is_empty() {
+        let cells: Vec<String> =
+            compared.control_differs.iter().map(|cell| escape(cell, 40)).collect();
+        notes.push(note(
+            "WITHHELD",
+            format!(
+                "the first kernel differs from itself in {}: this host is not fit to tell such \
+                 differences",
+                list(&cells)
+            ),
+        ));
+    }
+    if !compared.emulated && !compared.net && compared.rounds > 0 {
+        notes.push(crate::compare::gross());
+    }
+    if report.interrupted {
+        notes.push(note("interrupted", "this is what was measured by then"));
+    }
+    notes.push(note(
+        "runs",
+        format!("{}: zc show and zc compare read each", escape(&report.folder, 300)),
+    ));
+    notes
+}

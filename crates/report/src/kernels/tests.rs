@@ -1,0 +1,108 @@
+//! The texts about two kernels that do not exist.
+
+use super::*;
+use crate::terminal::layout::Layout;
+use zc_analysis::compare::kernels::{Arm, Boot, kernels};
+use zc_run::{Run, SendPath};
+use zc_testkit::synthetic::{Synthetic, TrueCell};
+
+fn run(seed: u64, sendfile: f64, emulated: bool) -> Run {
+    let reference = TrueCell::new(SendPath::ReadSend, 500.0, 400.0);
+    let control = reference.control();
+    let sendfile = TrueCell::new(SendPath::Sendfile, 180.0 * sendfile, 390.0 * sendfile);
+    let splice = TrueCell::new(SendPath::Splice, 200.0, 390.0);
+    let cells = vec![reference, sendfile, splice, control];
+    let quiet = Synthetic { block_drift: 0.0, noise: 0.02, ..Synthetic::default() };
+    let mut run = Synthetic { cells, seed, blocks: 12, ..quiet }.run();
+    if emulated {
+        run.header.host.hypervisor = Some("qemu-tcg".to_owned());
+    }
+    run
+}
+
+fn kernel(name: &str, release: &str) -> KernelFacts {
+    KernelFacts {
+        name: name.to_owned(),
+        given: format!("/src/linux-{release}"),
+        release: release.to_owned(),
+        version: format!("{release} (a@b) #1 SMP"),
+        modules: true,
+    }
+}
+
+fn report(rounds: usize, emulated: bool) -> KernelsReport {
+    let arms = [(Arm::New, 1.1), (Arm::Old, 1.0), (Arm::OldAgain, 1.0)];
+    let mut boots = Vec::new();
+    let mut runs = Vec::new();
+    for round in 1..=rounds {
+        for (place, (arm, factor)) in arms.into_iter().enumerate() {
+            let outcome = if (round, arm) == (2, Arm::New) {
+                BootOutcome::Dropped {
+                    why: "the kernel panicked: Fatal exception in interrupt".to_owned(),
+                    last_lines: vec![
+                        "[    9.1] RIP: 0010:tcp_sendmsg_locked+0x2f/0xd00".to_owned(),
+                    ],
+                }
+            } else {
+                runs.push((round, arm, run((3 * round + place) as u64, factor, emulated)));
+                BootOutcome::Measured { file: format!("r{round:02}.jsonl.gz"), blocks: 12 }
+            };
+            boots.push(BootFacts { round, arm, took_s: 21.5, outcome });
+        }
+    }
+    let measured: Vec<Boot<'_>> =
+        runs.iter().map(|(round, arm, run)| Boot { round: *round, arm: *arm, run }).collect();
+    let option = |name: &str, old: Option<&str>, new: Option<&str>| ConfigOption {
+        name: name.to_owned(),
+        old: old.map(str::to_owned),
+        new: new.map(str::to_owned),
+    };
+    KernelsReport {
+        kernels: [kernel("A", "6.12.1"), kernel("B", "6.12.1-patched")],
+        machine: GuestFacts {
+            cpus: 2,
+            memory_mib: 2048,
+            emulated_because: emulated
+                .then(|| "/dev/kvm cannot be opened: permission denied".to_owned()),
+        },
+        seed: 17,
+        command: vec!["zc".to_owned(), "run".to_owned()],
+        folder: "zc-kernels-2026-11-28T20-00-00".to_owned(),
+        boots,
+        interrupted: emulated,
+        config: Some(vec![
+            option("CONFIG_HZ", Some("250"), Some("1000")),
+            option("CONFIG_TCP_AO", None, Some("y")),
+        ]),
+        comparison: kernels(&measured),
+    }
+}
+
+#[test]
+fn the_table_of_two_kernels_and_that_of_two_emulated_ones() {
+    insta::assert_snapshot!("kernels", text(&report(6, false), Layout::plain(100)));
+    insta::assert_snapshot!("kernels_emulated", text(&report(3, true), Layout::plain(100)));
+}
+
+#[test]
+fn an_emulated_machine_has_no_cost_in_any_form() {
+    let report = report(2, true);
+    let text = text(&report, Layout::plain(100));
+    assert!(!text.contains("us/MB") && text.contains("no cost"), "{text}");
+    let json: serde_json::Value = serde_json::from_str(&json(&report)).unwrap();
+    for cell in json["comparison"]["cells"].as_array().unwrap() {
+        assert!(cell["cost"].is_null() && cell["old_cost"].is_null(), "{cell}");
+        assert!(cell["old_bytes"].as_u64().unwrap() > 0, "{cell}");
+    }
+}
+
+#[test]
+fn configurations_are_listed_by_option() {
+    let report = report(1, true);
+    let listed = config(report.config.as_ref().unwrap(), ["A", "B"]);
+    let rows: Vec<Vec<&str>> =
+        listed.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert!(rows.contains(&vec!["CONFIG_HZ", "250", "1000"]), "{listed}");
+    assert!(rows.contains(&vec!["CONFIG_TCP_AO", "not", "set", "y"]), "{listed}");
+    assert!(config(&[], ["A", "B"]).contains("the same"));
+}

@@ -1,0 +1,143 @@
+//! The options of a comparison of two kernels.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::PathBuf;
+
+use clap::{Args, ValueHint};
+
+use super::super::known::{count, duration};
+use super::super::option_groups::S;
+use zc_run::{Error, Result, escape};
+
+/// More rounds than fit into any budget.
+const MOST_BOOTS: u64 = 10_000;
+
+/// The time for the run in each boot, and that on an emulated machine: what is prepared takes some
+/// seconds of it, and there most of a minute.
+pub(super) const BOOT_NS: u64 = 15 * S;
+pub(super) const EMULATED_BOOT_NS: u64 = 60 * S;
+
+/// The longest name of a kernel.
+const LONGEST_NAME: usize = 24;
+
+/// Two kernels, and how often they are booted.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Two kernels")]
+pub(in super::super) struct KernelArgs {
+    /// A kernel under a name: a bzImage, a source tree, a folder or a package of Debian; given
+    /// twice, each is booted in guests in turn, and compared
+    #[arg(long = "kernel", value_name = "NAME=KERNEL", value_hint = ValueHint::AnyPath)]
+    pub(super) kernels: Vec<OsString>,
+    /// Boots of each kernel [default: what --budget has room for, 20min; emulated 2]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, requires = "kernels",
+          value_parser = count("number of boots", 1..=MOST_BOOTS))]
+    pub(super) boots: Option<u64>,
+    /// Time for the run in each boot [default: 15s; emulated 60s]
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, requires = "kernels",
+          hide_short_help = true, value_parser = duration(S..=3600 * S))]
+    pub(super) boot_budget: Option<u64>,
+    /// A command (sh -c) that is run in both source trees before
+    #[arg(
+        long,
+        value_name = "COMMAND",
+        allow_hyphen_values = true,
+        requires = "kernels",
+        hide_short_help = true
+    )]
+    pub(super) build: Option<String>,
+    /// Print how the .config of the kernels differ
+    #[arg(long, requires = "kernels", hide_short_help = true)]
+    pub(super) config_diff: bool,
+}
+
+/// A kernel as it was named.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Named {
+    pub(super) name: String,
+    pub(super) place: PathBuf,
+}
+
+impl KernelArgs {
+    /// Whether kernels are to be compared.
+    pub(in super::super) fn is_given(&self) -> bool {
+        !self.kernels.is_empty()
+    }
+
+    /// Both kernels.
+    ///
+    /// # Errors
+    /// They are not two, or one has no name of its own.
+    pub(super) fn two(&self) -> Result<[Named; 2]> {
+        let help = "two kernels, each with a name: --kernel A=old/bzImage --kernel B=new/bzImage";
+        let named = self.kernels.iter().map(named).collect::<Result<Vec<Named>>>()?;
+        let count = named.len();
+        let [old, new] = <[Named; 2]>::try_from(named).map_err(|_| {
+            Error::usage("not-two-kernels", format!("--kernel names {count}, and two are compared"))
+                .help(help)
+        })?;
+        if old.name == new.name {
+            let message = format!("--kernel: both kernels are called \"{}\"", old.name);
+            return Err(Error::usage("kernels-of-one-name", message).help(help));
+        }
+        Ok([old, new])
+    }
+}
+
+fn named(text: &OsString) -> Result<Named> {
+    let bytes = text.as_bytes();
+    let parts =
+        bytes.iter().position(|byte| *byte == b'=').map(|at| (&bytes[..at], &bytes[at + 1..]));
+    let is_of_name = |byte: &u8| byte.is_ascii_alphanumeric() || b"._+-".contains(byte);
+    match parts {
+        Some((name, place))
+            if !place.is_empty()
+                && (1..=LONGEST_NAME).contains(&name.len())
+                && name[0].is_ascii_alphanumeric()
+                && name.iter().all(is_of_name) =>
+        {
+            Ok(Named {
+                name: String::from_utf8_lossy(name).into_owned(),
+                place: std::ffi::OsStr::from_bytes(place).into(),
+            })
+        }
+        _ => {
+            let shown = escape(&text.to_string_lossy(), 60);
+            Err(Error::usage("invalid-kernel", format!("--kernel: \"{shown}\" is no kernel under a name"))
+                .help("a name of letters and digits, \"=\", and a file or folder: A=arch/x86/boot/bzImage"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn two(words: &[&str]) -> Result<[Named; 2]> {
+        KernelArgs { kernels: words.iter().map(OsString::from).collect(), ..KernelArgs::default() }
+            .two()
+    }
+
+    #[test]
+    fn two_kernels_have_two_names() {
+        let [old, new] = two(&["A=a", "6.12-rc1=/b=c d"]).unwrap();
+        assert_eq!((old.name.as_str(), old.place), ("A", PathBuf::from("a")));
+        assert_eq!((new.name.as_str(), new.place), ("6.12-rc1", PathBuf::from("/b=c d")));
+    }
+
+    #[test]
+    fn anything_else_is_refused_with_its_cause() {
+        for (words, id) in [
+            (&["A=a"][..], "not-two-kernels"),
+            (&["A=a", "B=b", "C=c"], "not-two-kernels"),
+            (&["A=a", "A=b"], "kernels-of-one-name"),
+            (&["a", "B=b"], "invalid-kernel"),
+            (&["A=", "B=b"], "invalid-kernel"),
+            (&["=a", "B=b"], "invalid-kernel"),
+            (&["../x=a", "B=b"], "invalid-kernel"),
+            (&["-x=a", "B=b"], "invalid-kernel"),
+        ] {
+            assert_eq!(two(words).unwrap_err().id, id, "{words:?}");
+        }
+    }
+}

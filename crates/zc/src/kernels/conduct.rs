@@ -1,0 +1,206 @@
+//! Boots in rounds: each is a guest that runs `zc run` and leaves the file of its run in the folder.
+
+use std::ffi::OsString;
+use std::io;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use super::super::tell;
+use super::rounds::orders;
+use zc_analysis::compare::kernels::Arm;
+use zc_guest::{Boot, Ended, Job, Kernel, Machine, OUT, OWN_PROGRAM, Outcome, boot};
+use zc_kernel::stop::Stop;
+use zc_run::{Error, Result, escape, units};
+
+/// Modules that the links of a run are made of; the kernel itself asks for others by /sbin/modprobe.
+const MODULES: [&str; 4] = ["veth", "sch_ingress", "cls_bpf", "tls"];
+
+/// What a boot may take besides its run: by the CPU's virtualization, and emulated.
+const BOOTING: Duration = Duration::from_secs(90);
+const BOOTING_EMULATED: Duration = Duration::from_secs(300);
+
+/// How many last lines of a boot that failed are shown.
+const LAST_LINES: usize = 8;
+
+/// What is booted, how often and what for.
+pub(super) struct Plan<'a> {
+    pub(super) names: [String; 2],
+    pub(super) kernels: &'a [Kernel; 2],
+    pub(super) machine: &'a Machine,
+    /// The words of `zc run` in a guest.
+    pub(super) words: Vec<OsString>,
+    pub(super) seed: u64,
+    /// The most rounds.
+    pub(super) rounds: usize,
+    /// No round begins that would not be over by then.
+    pub(super) budget: Option<Duration>,
+    pub(super) boot_budget_ns: u64,
+    /// The folder of the runs.
+    pub(super) out: &'a Path,
+}
+
+/// A boot that was made.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Made {
+    pub(super) round: usize,
+    pub(super) arm: Arm,
+    pub(super) took: Duration,
+    /// The name of its file, or why there is none, with last lines.
+    pub(super) file: std::result::Result<String, (String, Vec<String>)>,
+}
+
+/// What was made.
+pub(super) struct Conducted {
+    pub(super) boots: Vec<Made>,
+    pub(super) interrupted: bool,
+}
+
+impl Plan<'_> {
+    fn name(&self, arm: Arm) -> String {
+        match arm {
+            Arm::Old => self.names[0].clone(),
+            Arm::OldAgain => format!("{} again", self.names[0]),
+            Arm::New => self.names[1].clone(),
+        }
+    }
+
+    fn kernel(&self, arm: Arm) -> &Kernel {
+        &self.kernels[usize::from(arm == Arm::New)]
+    }
+
+    /// The words of a boot whose run is saved under this name.
+    pub(super) fn words(&self, file: &str) -> Vec<OsString> {
+        let budget = units::duration_text(self.boot_budget_ns);
+        let out = format!("{OUT}/{file}");
+        let first = [OWN_PROGRAM, "run", "--budget", &budget, "--out", &out].map(OsString::from);
+        first.into_iter().chain(self.words.iter().cloned()).collect()
+    }
+}
+
+/// Boots both kernels in rounds.
+///
+/// # Errors
+/// A guest cannot be started: that is no boot that failed.
+pub(super) fn conduct(plan: &Plan<'_>, stop: &Stop) -> Result<Conducted> {
+    let began = Instant::now();
+    let mut boots: Vec<Made> = Vec::new();
+    for (round, order) in (1..=plan.rounds).zip(orders(plan.seed)) {
+        let of_a_round = began.elapsed() / (round as u32 - 1).max(1);
+        if round > 1 && plan.budget.is_some_and(|budget| began.elapsed() + of_a_round > budget) {
+            break;
+        }
+        for arm in order {
+            let first = boots.iter().find_map(|boot| boot.file.as_ref().ok()).cloned();
+            match one(plan, round, arm, first.as_deref(), stop)? {
+                Some(made) => {
+                    said(plan, &made);
+                    boots.push(made);
+                }
+                None => return Ok(Conducted { boots, interrupted: true }),
+            }
+        }
+    }
+    Ok(Conducted { boots, interrupted: false })
+}
+
+/// Makes a boot; `None`: it was stopped. All boots send at the rates of the `first` run.
+fn one(
+    plan: &Plan<'_>,
+    round: usize,
+    arm: Arm,
+    first: Option<&str>,
+    stop: &Stop,
+) -> Result<Option<Made>> {
+    let file = format!("r{round:02}-{}.jsonl.gz", plan.name(arm).replace(' ', "-"));
+    let folder = std::env::current_dir().map_err(|error| Error::os("find this folder", error))?;
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let job = Job {
+        words: plan.words(&file),
+        folder,
+        environment: vec![("PATH".into(), path), ("COLUMNS".into(), "100".into())],
+        host_name: host,
+        modules: MODULES.map(str::to_owned).to_vec(),
+        take_in: first.map(OsString::from),
+        ..Job::default()
+    };
+    let besides = if plan.machine.is_emulated() { BOOTING_EMULATED } else { BOOTING };
+    let limit = Duration::from_nanos(plan.boot_budget_ns) + besides;
+    let out = plan.out.canonicalize().map_err(|error| Error::os("find the folder", error))?;
+    let kernel = plan.kernel(arm);
+    let guest = Boot { kernel, machine: plan.machine, job: &job, share: Some(&out), limit };
+    let outcome = boot(guest, stop, &mut io::sink())?;
+    if outcome.ended == Ended::Stopped {
+        return Ok(None);
+    }
+    let saved = out.join(&file).metadata().is_ok_and(|found| found.len() > 0);
+    let took = outcome.took;
+    let file = if saved { Ok(file) } else { Err(why(&outcome, limit)) };
+    Ok(Some(Made { round, arm, took, file }))
+}
+
+/// Why a boot has no run, and the last lines of who knows more.
+fn why(outcome: &Outcome, limit: Duration) -> (String, Vec<String>) {
+    match &outcome.ended {
+        Ended::Job(code) => {
+            let lines: Vec<&str> = outcome.output.lines().collect();
+            let error = lines.iter().rev().find_map(|line| line.strip_prefix("error: "));
+            let error = error.map_or_else(String::new, |error| format!(": {}", escape(error, 500)));
+            let last =
+                if error.is_empty() { lines.len().saturating_sub(LAST_LINES) } else { lines.len() };
+            let last = lines[last..].iter().map(|line| escape(line, 200)).collect();
+            (format!("zc run ended in it with {code}{error}"), last)
+        }
+        Ended::Failed(why) => (why.clone(), outcome.last_lines(LAST_LINES)),
+        Ended::Late | Ended::Stopped => (
+            format!("it hangs: it was not done after {} s", limit.as_secs()),
+            outcome.last_lines(LAST_LINES),
+        ),
+    }
+}
+
+/// A line of progress.
+fn said(plan: &Plan<'_>, made: &Made) {
+    let seconds = made.took.as_secs_f64();
+    let name = plan.name(made.arm);
+    let release = &plan.kernel(made.arm).release;
+    let what = match &made.file {
+        Ok(file) => format!("saved as {}", escape(file, 100)),
+        Err((why, _)) => format!("dropped: {}", escape(why, 300)),
+    };
+    let name = escape(&name, 40);
+    let release = escape(release, 100);
+    tell::note(&format!("round {}, {name} (Linux {release}): {what}, {seconds:.0} s", made.round));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn outcome(ended: Ended, output: &str, log: &str) -> Outcome {
+        Outcome {
+            ended,
+            output: output.to_owned(),
+            log: log.to_owned(),
+            took: Duration::from_secs(1),
+        }
+    }
+
+    #[test]
+    fn a_boot_without_a_run_says_why() {
+        let limit = Duration::from_secs(105);
+        let said = "3 of 9\nerror: the link \"null\" is missing [link-missing]\nhint: veth\n";
+        let (text, last) = why(&outcome(Ended::Job(4), said, ""), limit);
+        assert_eq!(text, "zc run ended in it with 4: the link \"null\" is missing [link-missing]");
+        assert!(last.is_empty());
+        let (text, last) = why(&outcome(Ended::Job(139), "a\nb\n", ""), limit);
+        assert_eq!(text, "zc run ended in it with 139");
+        assert_eq!(last, ["a", "b"]);
+        let (text, last) = why(&outcome(Ended::Late, "", "[ 1] x\n"), limit);
+        assert!(text.contains("hangs") && text.contains("105 s"), "{text}");
+        assert_eq!(last, ["[ 1] x"]);
+        let panic = "the kernel panicked: no root".to_owned();
+        let (text, _) = why(&outcome(Ended::Failed(panic.clone()), "", ""), limit);
+        assert_eq!(text, panic);
+    }
+}

@@ -1,0 +1,190 @@
+//! `zc run --kernel A=... --kernel B=...`: two kernels, each booted in guests in turn, in rounds of
+//! random order. Each boot is a session of `zc run`, whose file stays; what all of them say of the
+//! two kernels is printed ([`zc_analysis::compare::kernels`]).
+
+mod args;
+mod build;
+mod conduct;
+mod result;
+mod rounds;
+mod words;
+
+pub(super) use args::KernelArgs;
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use self::args::{BOOT_NS, EMULATED_BOOT_NS, Named};
+use self::conduct::{Conducted, Plan};
+use super::format::Format;
+use super::run_args::RunArgs;
+use super::tune::Folder;
+use super::{interrupt, replace, tell};
+use zc_fleet::plan::drawn_seed;
+use zc_guest::{Accelerator, Kernel, Machine};
+use zc_run::{Error, ErrorKind, Result, in_words};
+
+/// How long it takes if nobody says: rounds in which a change of 3 % is found more often than not
+/// (docs/kernels.md).
+const BUDGET: Duration = Duration::from_secs(20 * 60);
+
+/// Rounds on an emulated machine, where more of them say nothing more.
+const EMULATED_ROUNDS: usize = 2;
+
+/// Compares two kernels.
+///
+/// # Errors
+/// - [`ErrorKind::Usage`]: an option is not valid, or of no use in a guest.
+/// - [`ErrorKind::Input`]: a kernel cannot be booted as it is.
+/// - [`ErrorKind::Unsupported`]: there is no QEMU, no memory, or this is no x86-64.
+/// - [`ErrorKind::Output`]: the folder of the runs cannot be made.
+/// - [`ErrorKind::Failed`]: a tree cannot be built.
+/// - [`ErrorKind::NothingKept`]: no boot of a kernel was measured; what was seen has been printed.
+/// - [`ErrorKind::Interrupted`]: Ctrl-C; what there is has been printed.
+pub(super) fn run(line: &RunArgs, args: &KernelArgs) -> Result<()> {
+    let typed: Vec<OsString> = std::env::args_os().skip(1).collect();
+    let words = words::of_guest(&typed)?;
+    let named = args.two()?;
+    super::run::check(line)?;
+    let Some(measuring) = line.measuring() else { return Ok(()) };
+    let out = measuring.out.clone().unwrap_or_else(default_folder);
+    check_folder(&out)?;
+    let stop = interrupt::flag()?;
+    let machine = Machine::find()?;
+    machine.check_memory()?;
+    if let Some(command) = &args.build {
+        for kernel in &named {
+            build::build(command, &kernel.place)?;
+        }
+    }
+    let mut unpacked: Option<Folder> = None;
+    let kernels = [found(&named[0], &mut unpacked)?, found(&named[1], &mut unpacked)?];
+    let budget = typed_budget(&typed, measuring.length.budget)
+        .or_else(|| args.boots.is_none().then_some(BUDGET));
+    let is_emulated = machine.is_emulated();
+    let most = args.boots.map(|boots| boots as usize);
+    let most = most.or(is_emulated.then_some(EMULATED_ROUNDS)).unwrap_or(usize::MAX);
+    if let Accelerator::Emulated { why } = &machine.accelerator {
+        tell::note(&format!(
+            "the kernels are emulated, as {why}: this shows whether they work, and no cost"
+        ));
+    }
+    make_folder(&out)?;
+    let plan = Plan {
+        names: named.each_ref().map(|kernel| kernel.name.clone()),
+        kernels: &kernels,
+        machine: &machine,
+        words,
+        seed: seed(line).unwrap_or_else(drawn_seed),
+        rounds: most,
+        budget,
+        boot_budget_ns: args.boot_budget.unwrap_or(if is_emulated {
+            EMULATED_BOOT_NS
+        } else {
+            BOOT_NS
+        }),
+        out: &out,
+    };
+    let Conducted { boots, interrupted } = conduct::conduct(&plan, &stop)?;
+    drop(unpacked);
+    let config = configs(&kernels);
+    let is_json = Format::from(measuring.format) == Format::Json;
+    let config_diff = args.config_diff;
+    let answer = result::Asked {
+        plan: &plan,
+        boots,
+        interrupted,
+        config,
+        is_json,
+        config_diff,
+        width: measuring.format,
+    };
+    let measured = result::print(answer)?;
+    if interrupted {
+        return Err(Error::interrupted("interrupted; what was measured by then has been printed"));
+    }
+    match measured {
+        None => Ok(()),
+        Some(name) => {
+            let message = format!("no boot of the kernel \"{name}\" was measured");
+            Err(Error::new(ErrorKind::NothingKept, "kernel-not-measured", message)
+                .help("the table says why each of them was dropped"))
+        }
+    }
+}
+
+/// The budget, if one was typed: some experiments have one of their own.
+fn typed_budget(typed: &[OsString], budget_ns: Option<u64>) -> Option<Duration> {
+    let is_typed = |word: &OsString| {
+        let word = word.to_string_lossy();
+        word == "--budget" || word.starts_with("--budget=")
+    };
+    budget_ns.filter(|_| typed.iter().any(is_typed)).map(Duration::from_nanos)
+}
+
+/// The seed that was typed.
+fn seed(line: &RunArgs) -> Option<u64> {
+    line.block().and_then(|block| block.seed.number)
+}
+
+/// The kernel that a user named, unpacked where it is a package.
+fn found(named: &Named, unpacked: &mut Option<Folder>) -> Result<Kernel> {
+    let Named { name, place } = named;
+    if !zc_guest::is_package(place) {
+        return Kernel::find(place);
+    }
+    if unpacked.is_none() {
+        *unpacked = Some(Folder::named("zc-kernels-")?);
+    }
+    let Some(folder) = unpacked.as_ref() else { return Kernel::find(place) };
+    let into = folder.make(name)?;
+    zc_guest::unpack(place, &into)?;
+    Ok(Kernel { given: place.clone(), ..Kernel::find(&into)? })
+}
+
+/// How the configurations differ; `None` where one of them was not found.
+fn configs(kernels: &[Kernel; 2]) -> Option<Vec<zc_guest::ConfigDifference>> {
+    let text = |kernel: &Kernel| std::fs::read_to_string(kernel.config.as_ref()?).ok();
+    Some(zc_guest::differences(&text(&kernels[0])?, &text(&kernels[1])?))
+}
+
+/// `zc-kernels-2026-11-28T20-25-00`.
+fn default_folder() -> PathBuf {
+    jiff::Zoned::now().strftime("zc-kernels-%Y-%m-%dT%H-%M-%S").to_string().into()
+}
+
+/// Checks that the folder is yet to be made, or empty.
+fn check_folder(out: &Path) -> Result<()> {
+    let name = tell::path(out);
+    if out.as_os_str().is_empty() || out == Path::new("-") {
+        let message = "--out: two kernels have a folder of runs, and not a file";
+        return Err(Error::usage("file-name-empty", message).help("--out FOLDER"));
+    }
+    match out.read_dir().map(|mut entries| entries.next().is_none()) {
+        Ok(true) => Ok(()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        Ok(false) => {
+            let message =
+                format!("the folder \"{name}\" is not empty, and zc does not write over anything");
+            Err(Error::output("file-exists", message).help("choose another name with --out"))
+        }
+        Err(error) => {
+            let message = format!("cannot save runs in \"{name}\": {}", in_words(&error));
+            Err(Error::output("cannot-save-run", message).help("choose another folder with --out"))
+        }
+    }
+}
+
+fn make_folder(out: &Path) -> Result<()> {
+    std::fs::create_dir_all(out).map_err(|error| {
+        let message =
+            format!("cannot make the folder \"{}\": {}", tell::path(out), in_words(&error));
+        Error::output("cannot-save-run", message).help("choose another folder with --out")
+    })
+}
+
+/// Writes the document beside the runs.
+fn keep(out: &Path, document: &str) -> Result<()> {
+    replace::file(&out.join("kernels.json"), document)
+}

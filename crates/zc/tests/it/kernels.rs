@@ -1,0 +1,154 @@
+//! `zc run --kernel` from outside, with a stand-in for QEMU: what cannot be booted, what comes of
+//! boots that fail, and that nothing is left behind. Kernels themselves are booted in the lab.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::support::{Bounded as _, failed, refused, stderr, text, until, zc_in};
+
+/// The beginning of a bzImage of this release.
+fn bzimage(release: &str) -> Vec<u8> {
+    let mut head = vec![0; 0x400];
+    head[0x202..0x206].copy_from_slice(b"HdrS");
+    head[0x20e..0x210].copy_from_slice(&0x100_u16.to_le_bytes());
+    head[0x236] = 1;
+    head[0x300..0x300 + release.len()].copy_from_slice(release.as_bytes());
+    head
+}
+
+/// A folder with two kernels, and a PATH with this script as QEMU.
+fn folder(qemu: Option<&str>) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("bin")).unwrap();
+    if let Some(script) = qemu {
+        let path = folder.path().join("bin/qemu-system-x86_64");
+        std::fs::write(&path, format!("#!/bin/bash\n{script}\n")).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    for (name, release) in [("old", "6.1.2 (a@b) #1"), ("new", "6.1.3 (a@b) #1")] {
+        std::fs::write(folder.path().join(name), bzimage(release)).unwrap();
+    }
+    folder
+}
+
+fn compare(folder: &Path, options: &[&str]) -> Command {
+    let mut command = zc_in(folder, &["run", "--kernel", "A=old", "--kernel", "B=new"]);
+    let path = std::env::var("PATH").unwrap_or_default();
+    command.args(options).env("PATH", format!("{}/bin:{path}", folder.display()));
+    command
+}
+
+#[test]
+fn without_qemu_nothing_begins() {
+    let folder = folder(None);
+    let mut command = compare(folder.path(), &[]);
+    let output = command.env("PATH", folder.path().join("bin")).finish().unwrap();
+    assert_eq!(refused(&output, 4), "no-qemu");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 3, "no folder of runs");
+}
+
+#[test]
+fn what_is_no_kernel_for_this_machine_is_refused_with_its_cause() {
+    let folder = folder(Some("exit 1"));
+    let place = |name: &str| folder.path().join(name);
+    let mut arm = b"\x7fELF\x02".to_vec();
+    arm.resize(64, 0);
+    arm[18] = 183;
+    std::fs::write(place("arm"), arm).unwrap();
+    std::fs::write(place("text"), "no kernel").unwrap();
+    std::fs::create_dir_all(place("empty")).unwrap();
+    std::fs::create_dir_all(place("other/boot")).unwrap();
+    std::fs::create_dir_all(place("other/lib/modules/6.9/kernel")).unwrap();
+    std::fs::write(place("other/boot/vmlinuz-6.1.2"), bzimage("6.1.2 (a@b) #1")).unwrap();
+    std::fs::write(place("package"), "!<arch>\nnone").unwrap();
+    for (kernel, id) in [
+        ("gone", "no-such-file"),
+        ("arm", "kernel-of-another-architecture"),
+        ("text", "not-a-kernel"),
+        ("empty", "no-kernel-in-folder"),
+        ("other", "modules-do-not-match"),
+    ] {
+        let output = compare(folder.path(), &[])
+            .args(["--kernel"])
+            .arg(format!("C={kernel}"))
+            .finish()
+            .unwrap();
+        assert_eq!(refused(&output, 2), "not-two-kernels");
+        let kernel = format!("B={kernel}");
+        let mut command = zc_in(folder.path(), &["run", "--kernel", "A=old", "--kernel", &kernel]);
+        let output = command.env("PATH", place("bin")).finish().unwrap();
+        assert_eq!(refused(&output, 3), id);
+    }
+    let output = compare(folder.path(), &["--build", "true"]).finish().unwrap();
+    assert_eq!(refused(&output, 2), "not-a-source-tree");
+}
+
+#[test]
+fn a_tree_that_is_not_built_ends_it() {
+    let folder = folder(Some("exit 1"));
+    for tree in ["a", "b"] {
+        std::fs::create_dir(folder.path().join(tree)).unwrap();
+        std::fs::write(folder.path().join(tree).join("Kconfig"), "").unwrap();
+    }
+    let mut command = zc_in(folder.path(), &["run", "--kernel", "A=a", "--kernel", "B=b"]);
+    command.args(["--build", "echo not today; exit 3"]).env("PATH", folder.path().join("bin"));
+    command.env("PATH", format!("{}:/usr/bin:/bin", folder.path().join("bin").display()));
+    let output = command.finish().unwrap();
+    assert_eq!(refused(&output, 1), "build-failed");
+    assert!(stderr(&output).contains("not today"), "{}", stderr(&output));
+}
+
+#[test]
+fn boots_that_fail_are_dropped_and_counted_with_their_last_lines() {
+    // The first boot panics, the second ends without a run, the third is no machine.
+    let script = "n=$(($(cat n 2>/dev/null || echo 0) + 1)); echo $n >n
+case $n in
+1) printf '[ 1.0] x\\n[ 1.1] Kernel panic - not syncing: out of luck\\n' >/dev/fd/5 ;;
+2) echo 'error: no such path [no-path]'; echo 4 >/dev/fd/4 ;;
+*) echo 'qemu: no such machine' >&2; exit 1 ;;
+esac";
+    let folder = folder(Some(script));
+    let mut command = compare(folder.path(), &["--boots", "1", "--out", "runs", "--seed", "3"]);
+    let output = command.finish().unwrap();
+    assert_eq!(failed(&output, 13), "kernel-not-measured");
+    let shown = text(&output.stdout);
+    for said in [
+        "the kernel panicked: out of luck",
+        "[ 1.0] x",
+        "zc run ended in it with 4: no such path [no-path]",
+        "QEMU ended: qemu: no such machine",
+        "0 of 2 boots measured",
+        "0 of 1 boot measured",
+    ] {
+        assert!(shown.split_whitespace().collect::<Vec<_>>().join(" ").contains(said), "{shown}");
+    }
+    let kept = std::fs::read_to_string(folder.path().join("runs/kernels.json")).unwrap();
+    let kept: serde_json::Value = serde_json::from_str(&kept).unwrap();
+    assert_eq!(kept["boots"].as_array().unwrap().len(), 3);
+    assert_eq!(kept["seed"], 3);
+    let output = compare(folder.path(), &["--out", "runs"]).finish().unwrap();
+    assert_eq!(refused(&output, 5), "file-exists");
+}
+
+#[test]
+fn a_guest_ends_with_zc_and_ctrl_c_prints_what_there_is() {
+    for (signal, code) in [(Signal::INT, Some(130)), (Signal::KILL, None)] {
+        let folder = folder(Some("echo $$ >pid.new; mv pid.new pid; exec sleep 600"));
+        let mut command = compare(folder.path(), &["--boots", "1"]);
+        let zc = command.stdout(Stdio::piped()).stderr(Stdio::piped()).start().unwrap();
+        let guest = until("the guest runs", || {
+            std::fs::read_to_string(folder.path().join("pid")).ok()?.trim().parse::<i32>().ok()
+        });
+        kill_process(Pid::from_child(&zc), signal).unwrap();
+        let output = zc.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), code, "{}", stderr(&output));
+        // Of one that has ended and that nobody has waited for yet, the command line is empty.
+        let line = format!("/proc/{guest}/cmdline");
+        let gone = || std::fs::read(&line).map_or(true, |line| line.is_empty());
+        until("the guest is gone", || gone().then_some(()));
+        assert_eq!(code.is_some(), text(&output.stdout).contains("this is what was measured"));
+    }
+}
