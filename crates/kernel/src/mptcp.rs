@@ -86,6 +86,21 @@ pub fn bind_towards(to: SocketAddr) -> io::Result<Unconnected> {
 #[doc(alias = "getsockopt")]
 #[doc(alias = "MPTCP_INFO")]
 pub fn next_sequence(socket: impl AsFd) -> io::Result<Option<u64>> {
+    match info(socket) {
+        Ok(raw) => Ok((raw.flags & INFO_FLAG_FALLBACK == 0).then_some(raw.write_seq)),
+        Err(error) => match error.raw_os_error() {
+            Some(libc::ENOPROTOOPT) => Ok(None),
+            // Of TCP over IPv4, and of all in a kernel that has no MPTCP_INFO.
+            Some(libc::EOPNOTSUPP) => {
+                info(listen(([127, 0, 0, 1], 0).into())?)?;
+                Ok(None)
+            }
+            _ => Err(error),
+        },
+    }
+}
+
+fn info(socket: impl AsFd) -> io::Result<RawInfo> {
     let mut raw = RawInfo::default();
     let mut known = mem::size_of::<RawInfo>() as libc::socklen_t;
     // SAFETY: getsockopt writes at most `known` bytes, the size of `raw`, which lives through the
@@ -99,14 +114,10 @@ pub fn next_sequence(socket: impl AsFd) -> io::Result<Option<u64>> {
             &raw mut known,
         )
     };
-    if status != 0 {
-        let error = io::Error::last_os_error();
-        return match error.raw_os_error() {
-            Some(libc::ENOPROTOOPT) => Ok(None),
-            _ => Err(error),
-        };
+    match status {
+        0 => Ok(raw),
+        _ => Err(io::Error::last_os_error()),
     }
-    Ok((raw.flags & INFO_FLAG_FALLBACK == 0).then_some(raw.write_seq))
 }
 
 #[cfg(test)]
