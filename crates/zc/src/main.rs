@@ -33,6 +33,7 @@ mod http;
 mod interim;
 mod internal;
 mod interrupt;
+mod kernel_args;
 mod kernels;
 mod known;
 mod like;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueHint};
 
 use super::factor_args::{FactorArgs, Takes};
-use super::kernels::KernelArgs;
+use super::kernel_args::KernelArgs;
 use super::known::{count, named, typed};
 use super::option_groups::{BlockArgs, FilesArgs, MeasuringArgs, budget_of};
 use super::remote::ViaArgs;

@@ -31,6 +31,7 @@ pub(super) fn run(lines: Vec<RunArgs>) -> Result<()> {
     if let [line] = lines.as_slice()
         && let Some(kernels) = line.kernels()
     {
+        check(line)?;
         return kernels::run(line, kernels);
     }
     // Wrong options are found before the first minute is spent.
@@ -48,7 +49,7 @@ pub(super) fn run(lines: Vec<RunArgs>) -> Result<()> {
 ///
 /// # Errors
 /// One is not valid.
-pub(super) fn check(line: &RunArgs) -> Result<()> {
+fn check(line: &RunArgs) -> Result<()> {
     check_job(&job(line.clone())?)
 }
 

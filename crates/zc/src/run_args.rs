@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use clap::{Arg, Args, Subcommand, ValueHint};
 
 use super::factor_args::FactorArgs;
-use super::kernels::KernelArgs;
+use super::kernel_args::KernelArgs;
 use super::known::{duration, named, one_of, size, typed};
 use super::memory::MemoryArgs;
 use super::nfs_args::{self, NfsArgs};

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::kernels::KernelArgs;
+use super::kernel_args::KernelArgs;
 use super::known::{count, typed};
 use super::option_groups::{BlockArgs, MeasuringArgs, StateCommandArgs, budget_of};
 use super::remote::RemoteArgs;

@@ -2,25 +2,22 @@
 //! random order. Each boot is a session of `zc run`, whose file stays; what all of them say of the
 //! two kernels is printed ([`zc_analysis::compare::kernels`]).
 
-mod args;
 mod build;
 mod conduct;
 mod result;
 mod rounds;
 mod words;
 
-pub(super) use args::KernelArgs;
-
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use self::args::{BOOT_NS, EMULATED_BOOT_NS, Named};
 use self::conduct::{Conducted, Plan};
 use super::format::Format;
+use super::kernel_args::{BOOT_NS, EMULATED_BOOT_NS, KernelArgs, Named};
 use super::run_args::RunArgs;
 use super::tune::Folder;
-use super::{interrupt, replace, tell};
+use super::{interrupt, tell};
 use zc_fleet::plan::drawn_seed;
 use zc_guest::{Accelerator, Kernel, Machine};
 use zc_run::{Error, ErrorKind, Result, in_words};
@@ -32,7 +29,7 @@ const BUDGET: Duration = Duration::from_secs(20 * 60);
 /// Rounds on an emulated machine, where more of them say nothing more.
 const EMULATED_ROUNDS: usize = 2;
 
-/// Compares two kernels.
+/// Compares two kernels under the line of an experiment whose options were checked.
 ///
 /// # Errors
 /// - [`ErrorKind::Usage`]: an option is not valid, or of no use in a guest.
@@ -46,7 +43,6 @@ pub(super) fn run(line: &RunArgs, args: &KernelArgs) -> Result<()> {
     let typed: Vec<OsString> = std::env::args_os().skip(1).collect();
     let words = words::of_guest(&typed)?;
     let named = args.two()?;
-    super::run::check(line)?;
     let Some(measuring) = line.measuring() else { return Ok(()) };
     let out = measuring.out.clone().unwrap_or_else(default_folder);
     check_folder(&out)?;
@@ -182,9 +178,4 @@ fn make_folder(out: &Path) -> Result<()> {
             format!("cannot make the folder \"{}\": {}", tell::path(out), in_words(&error));
         Error::output("cannot-save-run", message).help("choose another folder with --out")
     })
-}
-
-/// Writes the document beside the runs.
-fn keep(out: &Path, document: &str) -> Result<()> {
-    replace::file(&out.join("kernels.json"), document)
 }

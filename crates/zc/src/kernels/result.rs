@@ -4,9 +4,8 @@
 use super::super::apart::{self, Document};
 use super::super::format::FormatArgs;
 use super::super::read::Saved;
-use super::super::{render, tell};
+use super::super::{render, replace, tell};
 use super::conduct::{Made, Plan};
-use super::keep;
 use zc_analysis::compare::kernels::{Arm, Boot, kernels};
 use zc_guest::{Accelerator, ConfigDifference, Kernel};
 use zc_report::Layout;
@@ -61,7 +60,7 @@ pub(super) fn print(asked: Asked<'_>) -> Result<Option<String>> {
             [false, true].into_iter().position(is_missing).map_or(0, |place| place as u8 + 1);
         Ok(Document { aside: json(&report), ..Document::with_code(shown, code) })
     })?;
-    keep(out, &document.aside)?;
+    replace::file(&out.join("kernels.json"), &document.aside)?;
     tell::result(&document.bytes)?;
     Ok(usize::from(document.code).checked_sub(1).and_then(|place| names.get(place)).cloned())
 }

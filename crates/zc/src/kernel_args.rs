@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 
-use super::super::known::{count, duration};
-use super::super::option_groups::S;
+use super::known::{count, duration};
+use super::option_groups::S;
 use zc_run::{Error, Result, escape};
 
 /// More rounds than fit into any budget.
@@ -24,7 +24,7 @@ const LONGEST_NAME: usize = 24;
 /// Two kernels, and how often they are booted.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Two kernels")]
-pub(in super::super) struct KernelArgs {
+pub(super) struct KernelArgs {
     /// A kernel under a name: a bzImage, a source tree, a folder or a package of Debian; given
     /// twice, each is booted in guests in turn, and compared
     #[arg(long = "kernel", value_name = "NAME=KERNEL", value_hint = ValueHint::AnyPath)]
@@ -60,7 +60,7 @@ pub(super) struct Named {
 
 impl KernelArgs {
     /// Whether kernels are to be compared.
-    pub(in super::super) fn is_given(&self) -> bool {
+    pub(super) fn is_given(&self) -> bool {
         !self.kernels.is_empty()
     }
 
