@@ -66,6 +66,7 @@ pub fn check(bytes: &[u8]) {
             adds_up(&mix);
             let log = AdvisedLog {
                 log: "log".to_owned(),
+                host: None,
                 format: summary.format,
                 compression: None,
                 lines: summary.lines,
@@ -75,7 +76,7 @@ pub fn check(bytes: &[u8]) {
                 duration_unit: None,
                 has_doubtful_durations: false,
             };
-            let advice = Advice { logs: vec![log], mix, costs: None };
+            let advice = Advice { logs: vec![log], mix, host_mixes: Vec::new(), costs: None };
             let text = text(&advice, Layout::plain(80));
             assert!(!text.contains("NaN") && !text.contains("inf"), "{text}");
             assert!(serde_json::from_str::<serde_json::Value>(&json(&advice)).is_ok());
