@@ -178,13 +178,13 @@ impl Place {
         let Some(bisection) = &self.bisection else { return Ok(Left::Unknown) };
         let suspects = bisection.suspects()?;
         let is_open =
-            |commit: &&String| *commit != bisection.bad() && !bisection.is_skipped(commit.as_str());
+            |commit: &String| commit != bisection.bad() && !bisection.is_skipped(commit);
         Ok(match suspects.as_slice() {
             [only] => {
                 let Commit { name, subject } = git::commit(only)?;
                 Left::Found(name, subject)
             }
-            all if all.iter().any(|commit| is_open(&commit)) => {
+            all if all.iter().any(is_open) => {
                 let commits = all.len() as u64;
                 Left::Commits(commits, steps_left(commits))
             }
