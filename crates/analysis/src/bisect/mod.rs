@@ -55,12 +55,13 @@ pub struct Judged {
     pub answer: Option<Answer>,
     /// Its cost divided by the reference's.
     pub ratio: Option<f64>,
-    /// Lower end of the interval of this ratio. By log ratios it holds with the
-    /// question's confidence, whenever one looks; between two runs with 95 %. `None` while it is
-    /// unbounded.
+    /// Lower end of the interval of this ratio; `None` while it is unbounded. By log ratios it
+    /// holds whenever one looks.
     pub low: Option<f64>,
     /// Upper end.
     pub high: Option<f64>,
+    /// Confidence of the interval.
+    pub confidence: f64,
     /// Number of log ratios; of a saved run, of blocks of the new one.
     pub values: usize,
 }
@@ -87,7 +88,7 @@ impl Question {
 
     /// Confidence of the interval of a ratio by log ratios. Each end may be wrong as often as an
     /// answer, so the interval of a bad commit lies above 1.
-    pub fn confidence(&self) -> f64 {
+    fn confidence(&self) -> f64 {
         1.0 - 2.0 * self.error
     }
 
@@ -102,6 +103,7 @@ impl Question {
             ratio: zc_stats::hodges_lehmann(log_ratios).and_then(finite),
             low: interval.filter(|it| it.low.is_finite()).and_then(|it| finite(it.low)),
             high: interval.and_then(|it| finite(it.high)),
+            confidence: self.confidence(),
             values: values.len(),
         }
     }
@@ -138,6 +140,7 @@ impl Question {
             ratio: change.map(|change| change.ratio),
             low: change.and_then(|change| change.low),
             high: change.and_then(|change| change.high),
+            confidence: compared.confidence,
             values: compared.new.blocks_kept,
         };
         (judged.unless_withheld(&compared), compared)

@@ -50,8 +50,6 @@ pub(super) struct Plan {
 #[derive(Debug)]
 pub(super) struct Seen {
     pub(super) judged: Judged,
-    /// Confidence of the interval of the ratio.
-    pub(super) confidence: f64,
     /// Why it cannot be told.
     pub(super) why: Option<String>,
     pub(super) elapsed_s: f64,
@@ -115,37 +113,26 @@ impl Plan {
         let folder = tempfile::tempdir()
             .map_err(|error| Error::os("make a folder for temporary files", error))?;
         let measured = self.run(folder.path(), &mut deciding);
-        let seen = |judged, confidence, why| Seen {
-            judged,
-            confidence,
-            why,
-            elapsed_s: began.elapsed().as_secs_f64(),
+        let seen = |judged, why| Seen { judged, why, elapsed_s: began.elapsed().as_secs_f64() };
+        let run = match measured {
+            Ok(run::Measured { run, error: None, .. }) => run,
+            Ok(run::Measured { error: Some(error), .. }) | Err(error) => {
+                return match stops_all(error.kind) {
+                    true => Err(error),
+                    false => Ok(seen(Judged::default(), Some(sentence(error)))),
+                };
+            }
         };
-        let run::Measured { run, error, .. } = match measured {
-            Ok(measured) => measured,
-            Err(error) if stops_all(error.kind) => return Err(error),
-            Err(error) => return Ok(seen(Judged::default(), 0.0, Some(sentence(error)))),
-        };
-        if let Some(error) = error {
-            return match stops_all(error.kind) {
-                true => Err(error),
-                false => Ok(seen(Judged::default(), 0.0, Some(sentence(error)))),
-            };
-        }
-        let (judged, compared, confidence) = match (&self.reference, deciding.seen) {
-            (Reference::SavedRun(_), Some((judged, compared))) => (judged, compared, 0.95),
+        let (judged, compared) = match (&self.reference, deciding.seen) {
+            (Reference::SavedRun(_), Some(found)) => found,
             (Reference::SavedRun(good), None) => {
                 let error = deciding.looks.last(question.error).unwrap_or(0.0);
-                let (judged, compared) = question.between_runs(good, &run, &self.cell, error);
-                (judged, compared, 0.95)
+                question.between_runs(good, &run, &self.cell, error)
             }
-            (Reference::StateA, _) => {
-                let (judged, compared) = question.within_run(&run, &self.cell);
-                (judged, compared, question.confidence())
-            }
+            (Reference::StateA, _) => question.within_run(&run, &self.cell),
         };
         let why = judged.answer.is_none().then(|| self.why(question, &run, &judged, &compared));
-        Ok(seen(judged, confidence, why))
+        Ok(seen(judged, why))
     }
 
     fn run(&self, folder: &Path, deciding: &mut Deciding<'_>) -> Result<run::Measured> {
