@@ -175,8 +175,7 @@ impl Place {
     fn left(&self) -> Result<Left> {
         let Some(bisection) = &self.bisection else { return Ok(Left::Unknown) };
         let suspects = bisection.suspects()?;
-        let is_open =
-            |commit: &String| commit != bisection.bad() && !bisection.is_skipped(commit);
+        let is_open = |commit: &String| commit != bisection.bad() && !bisection.is_skipped(commit);
         Ok(match suspects.as_slice() {
             [only] => {
                 let Commit { name, subject } = git::commit(only)?;
