@@ -66,9 +66,15 @@ impl Plan {
         stream.state_commands = args.state_commands.clone();
         stream.transfer.link = args.link;
         stream.measuring.length.budget = Some(args.budget);
-        let (mut spec, mut stream) = match (&args.good, &args.like) {
+        let (spec, mut stream) = match (&args.good, &args.like) {
             (Some(file), _) | (None, Some(file)) => like::repeated(file, stream)?,
-            (None, None) => (planned::of_experiment(Experiment::DEFAULT)?, stream),
+            (None, None) => {
+                let mut spec = planned::of_experiment(Experiment::DEFAULT)?;
+                let levels = Level::typed(Factor::Send, path);
+                let levels = levels.map_err(|error| error.prefixed("--path: "))?;
+                spec.restrict(Factor::Send, levels);
+                (spec, stream)
+            }
         };
         // It ends when it is decided, not sooner.
         stream.quick = false;
@@ -77,11 +83,6 @@ impl Plan {
             Some(file) => Reference::SavedRun(Box::new(read::run(file)?)),
             None => Reference::StateA,
         };
-        if args.good.is_none() && args.like.is_none() {
-            let levels = Level::typed(Factor::Send, path);
-            let levels = levels.map_err(|error| error.prefixed("--path: "))?;
-            spec.restrict(Factor::Send, levels);
-        }
         let cell = match &reference {
             Reference::SavedRun(good) => cell_of(good, path)?,
             Reference::StateA => cell_in_b(&spec, &stream, path)?,
