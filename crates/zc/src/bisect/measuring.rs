@@ -158,18 +158,18 @@ impl Plan {
             return why;
         }
         let worse = question.worse * 100.0;
-        match (&self.reference, judged.low.zip(judged.high).or(judged.low.zip(judged.ratio))) {
-            (Reference::SavedRun(_), Some((low, high))) => format!(
-                "runs of one state differ too much here to tell {worse:.1} %, within a factor of \
-                 {:.2}: --ab tells less, and so does a larger --worse",
+        match (&self.reference, judged.low, judged.high) {
+            (Reference::SavedRun(_), Some(low), Some(high)) => format!(
+                "runs of one state differ too much here to tell {worse:.1} %: the interval reaches \
+                 a factor of {:.2} to either side; use --ab, or a larger --worse",
                 (high / low).sqrt()
             ),
-            (Reference::StateA, Some(_)) => format!(
-                "neither that it costs no more nor that it costs {worse:.1} % more is refuted: \
-                 more than --budget {} may tell",
+            (Reference::StateA, Some(_), _) => format!(
+                "neither \"no dearer\" nor \"dearer by {worse:.1} %\" is refuted: try a longer \
+                 --budget than {}",
                 duration_text(self.args.measuring.length.budget.unwrap_or_default())
             ),
-            (_, None) => "too few blocks were measured: a longer --budget has more".to_owned(),
+            _ => "too few blocks were measured: a longer --budget has more".to_owned(),
         }
     }
 }
