@@ -52,9 +52,9 @@ const LARGEST: f64 = 1e9;
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct Sequential {
-    /// Each value, and the scatter of those before it; `None` with too few of them.
-    values: Vec<(f64, Option<f64>)>,
-    seen: Vec<f64>,
+    values: Vec<f64>,
+    /// For each value the scatter of those before it; `None` with too few of them.
+    scatters: Vec<Option<f64>>,
 }
 
 impl Extend<f64> for Sequential {
@@ -70,9 +70,9 @@ impl Sequential {
             return;
         }
         let value = value.clamp(-LARGEST, LARGEST);
-        let scatter = (self.seen.len() >= LEAST_FOR_SCATTER).then(|| mad(&self.seen)).flatten();
-        self.values.push((value, scatter));
-        self.seen.push(value);
+        let scatter = (self.len() >= LEAST_FOR_SCATTER).then(|| mad(&self.values)).flatten();
+        self.values.push(value);
+        self.scatters.push(scatter);
     }
 
     /// Number of values.
@@ -103,7 +103,7 @@ impl Sequential {
     /// no more than what its mirror image loses.
     fn evidence(&self, bound: f64, sign: f64) -> f64 {
         let (mut sum, mut squares) = (0.0, 0.0);
-        for (value, scatter) in &self.values {
+        for (value, scatter) in self.values.iter().zip(&self.scatters) {
             let score = sign * score(value - bound, *scatter);
             sum += score;
             squares += score * score;
@@ -122,8 +122,8 @@ impl Sequential {
     pub fn interval(&self, confidence: f64) -> Option<Interval> {
         let error = crate::interval::alpha(confidence)?;
         let (low, high) = (
-            self.seen.iter().copied().fold(f64::INFINITY, f64::min),
-            self.seen.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+            self.values.iter().copied().fold(f64::INFINITY, f64::min),
+            self.values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
         );
         // Further out every score is cut off.
         let reach = (high - low).max(1e-9 * high.abs().max(low.abs())).max(1e-12);
