@@ -140,8 +140,8 @@ fn sure(seen: &[Entry]) -> String {
     let answers = seen.iter().filter(|entry| entry.answer != Told::Skip).count();
     let worse = seen.iter().map(|entry| entry.worse).fold(0.0, f64::max);
     format!(
-        "a wrong turn has a probability of at most {}: the errors of its answers ({answers}) together, \
-         if one commit alone made it dearer, by {} or more",
+        "a wrong turn has a probability of at most {}: the errors of its answers ({answers}) \
+         together, if one commit alone made it dearer, by {} or more",
         percent(error_spent(seen)),
         percent(worse)
     )

@@ -5,16 +5,17 @@
 //! then exp(l y - l^2 y^2 / 2) has a mean of at most 1 for every l (de la Peña, "A general class of
 //! exponential inequalities for martingales and ratios", Annals of Probability 27, 1999, lemma
 //! 6.1). The product over values is a nonnegative supermartingale, and so is its mean over l with a
-//! half-normal density, which has a closed form (Robbins, "Statistical methods related to the law of
-//! the iterated logarithm", Annals of Mathematical Statistics 41, 1970; Howard, Ramdas, McAuliffe
-//! and Sekhon, "Time-uniform Chernoff bounds via nonnegative supermartingales", Probability Surveys
-//! 17, 2020, and "Time-uniform, nonparametric, nonasymptotic confidence sequences", Annals of
-//! Statistics 49, 2021). By Ville's inequality it *ever* exceeds 1/a with a probability of at most
-//! a. This needs symmetry alone: no variance, and no tails of a certain weight.
+//! half-normal density, which has a closed form (Robbins, "Statistical methods related to the law
+//! of the iterated logarithm", Annals of Mathematical Statistics 41, 1970; Howard, Ramdas,
+//! McAuliffe and Sekhon, "Time-uniform Chernoff bounds via nonnegative supermartingales",
+//! Probability Surveys 17, 2020, and "Time-uniform, nonparametric, nonasymptotic confidence
+//! sequences", Annals of Statistics 49, 2021). By Ville's inequality it *ever* exceeds 1/a with a
+//! probability of at most a. This needs symmetry alone: no variance, and no tails of a certain
+//! weight.
 //!
 //! The function is the distance from c in units of the scatter of the values before, cut off at
-//! [`CUT`]. Which values come later does not change it, so what is symmetric stays so. The unit makes
-//! the density fit whatever the scatter is, and a value that is far off counts no more than
+//! [`CUT`]. Which values come later does not change it, so what is symmetric stays so. The unit
+//! makes the density fit whatever the scatter is, and a value that is far off counts no more than
 //! others.
 
 use crate::interval::Interval;
@@ -41,8 +42,8 @@ const LARGEST: f64 = 1e9;
 /// Evidence about the centre of values that are symmetric about it, gathered value by value.
 ///
 /// Let e be the evidence that the centre is above (or below) a bound. If it is not, the probability
-/// that e *ever* reaches 1/a is at most a, at whichever value one looks, and for whatever reason one
-/// stops.
+/// that e *ever* reaches 1/a is at most a, at whichever value one looks, and for whatever reason
+/// one stops.
 ///
 /// ```
 /// let mut values = zc_stats::Sequential::default();
@@ -95,8 +96,8 @@ impl Sequential {
         self.evidence(bound, -1.0)
     }
 
-    /// The mean over l > 0 of exp(l S - l^2 V / 2) with a half-normal density, where S is the sum of
-    /// the scores and V that of their squares.
+    /// The mean over l > 0 of exp(l S - l^2 V / 2) with a half-normal density, where S is the sum
+    /// of the scores and V that of their squares.
     ///
     /// It holds against the centres further away too: a shift away from the bound takes from the
     /// scores above it and from those below it, and what a score of more than 1/l gains by that is
@@ -116,9 +117,9 @@ impl Sequential {
     /// A confidence sequence of the centre: the probability that one of the intervals, at whatever
     /// value one looks, does not hold the centre, is at most 1 - `confidence`.
     ///
-    /// Its ends are the outermost centres that neither side's evidence rejects at half of the error.
-    /// An end is infinite while there are too few values to reject any on its side. `None` where both
-    /// are, and unless `confidence` is strictly between 0 and 1. O(n).
+    /// Its ends are the outermost centres that neither side's evidence rejects at half of the
+    /// error. An end is infinite while there are too few values to reject any on its side. `None`
+    /// where both are, and unless `confidence` is strictly between 0 and 1. O(n).
     pub fn interval(&self, confidence: f64) -> Option<Interval> {
         let error = crate::interval::alpha(confidence)?;
         let (low, high) = (

@@ -1,16 +1,16 @@
 //! Bisection: whether a commit is good or bad, by measurements that go on until it can be told.
 //!
-//! **The hypotheses.** A commit is *good* if its cost is at most the reference's, and *bad* if it is
-//! above it by the asked share or more (Wald, "Sequential Tests of Statistical Hypotheses", Annals
-//! of Mathematical Statistics 16, 1945). In between lies a zone of indifference, in which either
-//! answer may come: a change by half of what is asked is called bad about as often as good.
+//! **The hypotheses.** A commit is *good* if its cost is at most the reference's, and *bad* if it
+//! is above it by the asked share or more (Wald, "Sequential Tests of Statistical Hypotheses",
+//! Annals of Mathematical Statistics 16, 1945). In between lies a zone of indifference, in which
+//! either answer may come: a change by half of what is asked is called bad about as often as good.
 //!
 //! **Log ratios** of a commit and its reference that were measured side by side, in the same blocks
 //! or otherwise in pairs, are tested after each one ([`zc_stats::Sequential`]).
 //!
-//! **A saved run** is one draw of what runs of one state differ by, and so is each of those that are
-//! compared with it. Their difference is tested as `zc compare` does, at four looks planned before,
-//! each with its part of the error ([`zc_stats::AlphaSpending`]).
+//! **A saved run** is one draw of what runs of one state differ by, and so is each of those that
+//! are compared with it. Their difference is tested as `zc compare` does, at four looks planned
+//! before, each with its part of the error ([`zc_stats::AlphaSpending`]).
 
 mod entry;
 mod looks;
@@ -34,8 +34,8 @@ use zc_stats::Sequential;
 pub struct Question {
     /// It is bad if its cost is above the reference's by this share or more.
     pub worse: f64,
-    /// Probability of a wrong answer: that a good commit is called bad, and that a bad one is called
-    /// good. At most one of the two can happen.
+    /// Probability of a wrong answer: that a good commit is called bad, and that a bad one is
+    /// called good. At most one of the two can happen.
     pub error: f64,
 }
 
