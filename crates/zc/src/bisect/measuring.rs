@@ -1,8 +1,4 @@
-//! Measures the commit that is checked out, and looks after each block whether it can be told.
-//!
-//! What a commit is compared with is a [`Reference`]. One more kind (two kernels in guests, a pair
-//! of boots at a time) is a variant whose log ratios, one for each pair, are a stream for
-//! [`Question::judge`], as the blocks of two states are.
+//! Measures the commit that is checked out, and looks after each block whether it is good or bad.
 
 use std::path::Path;
 use std::time::Instant;
