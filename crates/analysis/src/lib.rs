@@ -92,6 +92,8 @@ pub use price::{HOURS_A_MONTH, Price};
 pub use unit::us_per_mb;
 
 #[cfg(test)]
+mod random;
+#[cfg(test)]
 mod tests;
 #[cfg(test)]
 mod tests_controls;

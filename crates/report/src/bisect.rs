@@ -34,7 +34,7 @@ pub fn commit(seen: &[Entry], left: &Left, columns: usize) -> String {
     ];
     if entry.answer != Told::Skip {
         let text = format!(
-            "{} at most that this answer is wrong, {} that any was so far",
+            "at most {} that this answer is wrong, {} that any so far is",
             percent(entry.error),
             percent(error_spent(seen))
         );
@@ -140,8 +140,8 @@ fn sure(seen: &[Entry]) -> String {
     let answers = seen.iter().filter(|entry| entry.answer != Told::Skip).count();
     let worse = seen.iter().map(|entry| entry.worse).fold(0.0, f64::max);
     format!(
-        "a wrong turn has a probability of at most {}: the errors of its answers ({answers}) together, \
-         if one commit alone made it dearer, by {} or more",
+        "a wrong turn has a probability of at most {}: the errors of its answers ({answers}) \
+         together, if one commit alone made it dearer, by {} or more",
         percent(error_spent(seen)),
         percent(worse)
     )
@@ -181,7 +181,7 @@ mod tests {
         commit    2b2b2b2b2b2b tcp: commit 2b\u{1b}
         answer    good: sendfile costs 1.00 times as much as in state A (98.8 %: 0.94 to
                   1.07) after 24 blocks in 14 s
-        error     1.2 % at most that this answer is wrong, 1.2 % that any was so far
+        error     at most 1.2 % that this answer is wrong, 1.2 % that any so far is
         left      12 commits may be the first bad one; answers to come: 4
         ");
         insta::assert_snapshot!(commit(&seen[..1], &Left::Unknown, 80), @r#"

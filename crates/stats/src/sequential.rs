@@ -5,16 +5,17 @@
 //! then exp(l y - l^2 y^2 / 2) has a mean of at most 1 for every l (de la Peña, "A general class of
 //! exponential inequalities for martingales and ratios", Annals of Probability 27, 1999, lemma
 //! 6.1). The product over values is a nonnegative supermartingale, and so is its mean over l with a
-//! half-normal density, which has a closed form (Robbins, "Statistical methods related to the law of
-//! the iterated logarithm", Annals of Mathematical Statistics 41, 1970; Howard, Ramdas, McAuliffe
-//! and Sekhon, "Time-uniform Chernoff bounds via nonnegative supermartingales", Probability Surveys
-//! 17, 2020, and "Time-uniform, nonparametric, nonasymptotic confidence sequences", Annals of
-//! Statistics 49, 2021). By Ville's inequality it *ever* exceeds 1/a with a probability of at most
-//! a. This needs symmetry alone: no variance, and no tails of a certain weight.
+//! half-normal density, which has a closed form (Robbins, "Statistical methods related to the law
+//! of the iterated logarithm", Annals of Mathematical Statistics 41, 1970; Howard, Ramdas,
+//! McAuliffe and Sekhon, "Time-uniform Chernoff bounds via nonnegative supermartingales",
+//! Probability Surveys 17, 2020, and "Time-uniform, nonparametric, nonasymptotic confidence
+//! sequences", Annals of Statistics 49, 2021). By Ville's inequality it *ever* exceeds 1/a with a
+//! probability of at most a. This needs symmetry alone: no variance, and no tails of a certain
+//! weight.
 //!
 //! The function is the distance from c in units of the scatter of the values before, cut off at
-//! [`CUT`]. Which values come later does not change it, so what is symmetric stays so. The unit makes
-//! the density fit whatever the scatter is, and a value that is far off counts no more than
+//! [`CUT`]. Which values come later does not change it, so what is symmetric stays so. The unit
+//! makes the density fit whatever the scatter is, and a value that is far off counts no more than
 //! others.
 
 use crate::interval::Interval;
@@ -41,8 +42,8 @@ const LARGEST: f64 = 1e9;
 /// Evidence about the centre of values that are symmetric about it, gathered value by value.
 ///
 /// Let e be the evidence that the centre is above (or below) a bound. If it is not, the probability
-/// that e *ever* reaches 1/a is at most a, at whichever value one looks, and for whatever reason one
-/// stops.
+/// that e *ever* reaches 1/a is at most a, at whichever value one looks, and for whatever reason
+/// one stops.
 ///
 /// ```
 /// let mut values = zc_stats::Sequential::default();
@@ -52,9 +53,9 @@ const LARGEST: f64 = 1e9;
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct Sequential {
-    /// Each value, and the scatter of those before it; `None` with too few of them.
-    values: Vec<(f64, Option<f64>)>,
-    seen: Vec<f64>,
+    values: Vec<f64>,
+    /// For each value the scatter of those before it; `None` with too few of them.
+    scatters: Vec<Option<f64>>,
 }
 
 impl Extend<f64> for Sequential {
@@ -70,9 +71,9 @@ impl Sequential {
             return;
         }
         let value = value.clamp(-LARGEST, LARGEST);
-        let scatter = (self.seen.len() >= LEAST_FOR_SCATTER).then(|| mad(&self.seen)).flatten();
-        self.values.push((value, scatter));
-        self.seen.push(value);
+        let scatter = (self.len() >= LEAST_FOR_SCATTER).then(|| mad(&self.values)).flatten();
+        self.values.push(value);
+        self.scatters.push(scatter);
     }
 
     /// Number of values.
@@ -95,15 +96,15 @@ impl Sequential {
         self.evidence(bound, -1.0)
     }
 
-    /// The mean over l > 0 of exp(l S - l^2 V / 2) with a half-normal density, where S is the sum of
-    /// the scores and V that of their squares.
+    /// The mean over l > 0 of exp(l S - l^2 V / 2) with a half-normal density, where S is the sum
+    /// of the scores and V that of their squares.
     ///
     /// It holds against the centres further away too: a shift away from the bound takes from the
     /// scores above it and from those below it, and what a score of more than 1/l gains by that is
     /// no more than what its mirror image loses.
     fn evidence(&self, bound: f64, sign: f64) -> f64 {
         let (mut sum, mut squares) = (0.0, 0.0);
-        for (value, scatter) in &self.values {
+        for (value, scatter) in self.values.iter().zip(&self.scatters) {
             let score = sign * score(value - bound, *scatter);
             sum += score;
             squares += score * score;
@@ -116,14 +117,14 @@ impl Sequential {
     /// A confidence sequence of the centre: the probability that one of the intervals, at whatever
     /// value one looks, does not hold the centre, is at most 1 - `confidence`.
     ///
-    /// Its ends are the outermost centres that neither side's evidence rejects at half of the error.
-    /// An end is infinite while there are too few values to reject any on its side. `None` where both
-    /// are, and unless `confidence` is strictly between 0 and 1. O(n).
+    /// Its ends are the outermost centres that neither side's evidence rejects at half of the
+    /// error. An end is infinite while there are too few values to reject any on its side. `None`
+    /// where both are, and unless `confidence` is strictly between 0 and 1. O(n).
     pub fn interval(&self, confidence: f64) -> Option<Interval> {
         let error = crate::interval::alpha(confidence)?;
         let (low, high) = (
-            self.seen.iter().copied().fold(f64::INFINITY, f64::min),
-            self.seen.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+            self.values.iter().copied().fold(f64::INFINITY, f64::min),
+            self.values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
         );
         // Further out every score is cut off.
         let reach = (high - low).max(1e-9 * high.abs().max(low.abs())).max(1e-12);

@@ -31,12 +31,12 @@ pub(super) fn run(lines: Vec<RunArgs>) -> Result<()> {
     if let [line] = lines.as_slice()
         && let Some(kernels) = line.kernels()
     {
-        check(line)?;
+        check(&job(line.clone())?)?;
         return kernels::run(line, kernels);
     }
     // Wrong options are found before the first minute is spent.
     let jobs = lines.into_iter().map(job).collect::<Result<Vec<Job>>>()?;
-    jobs.iter().try_for_each(check_job)?;
+    jobs.iter().try_for_each(check)?;
     jobs.into_iter().try_for_each(|job| match job {
         Job::Plan(spec, args) => one(spec, args, |_| Ok(())),
         Job::Server(args) => server::run(&args),
@@ -49,11 +49,7 @@ pub(super) fn run(lines: Vec<RunArgs>) -> Result<()> {
 ///
 /// # Errors
 /// One is not valid.
-fn check(line: &RunArgs) -> Result<()> {
-    check_job(&job(line.clone())?)
-}
-
-fn check_job(job: &Job) -> Result<()> {
+fn check(job: &Job) -> Result<()> {
     let Job::Plan(spec, args) = job else { return Ok(()) };
     let (spec, args) = planned::merge_options(spec.clone(), args.clone())?;
     let options = resolve::run(&args, spec, Vec::new(), PathBuf::new())?;

@@ -13,8 +13,8 @@ pub struct Looks {
 }
 
 impl Looks {
-    /// The part of `error` that a look has when this share of the budget is spent; `None` if none is
-    /// due. All parts together are `error`.
+    /// The part of `error` that a look has when this share of the budget is spent; `None` if none
+    /// is due. All parts together are `error`.
     pub fn due(&mut self, spent_share: f64, error: f64) -> Option<f64> {
         let planned = *PLANNED.get(self.taken)?;
         if spent_share < planned {

@@ -1,16 +1,16 @@
 //! Bisection: whether a commit is good or bad, by measurements that go on until it can be told.
 //!
-//! **The hypotheses.** A commit is *good* if its cost is at most the reference's, and *bad* if it is
-//! above it by the asked share or more (Wald, "Sequential Tests of Statistical Hypotheses", Annals
-//! of Mathematical Statistics 16, 1945). In between lies a zone of indifference, in which either
-//! answer may come: a change by half of what is asked is called bad about as often as good.
+//! **The hypotheses.** A commit is *good* if its cost is at most the reference's, and *bad* if it
+//! is above it by the asked share or more (Wald, "Sequential Tests of Statistical Hypotheses",
+//! Annals of Mathematical Statistics 16, 1945). In between lies a zone of indifference, in which
+//! either answer may come: a change by half of what is asked is called bad about as often as good.
 //!
 //! **Log ratios** of a commit and its reference that were measured side by side, in the same blocks
 //! or otherwise in pairs, are tested after each one ([`zc_stats::Sequential`]).
 //!
-//! **A saved run** is one draw of what runs of one state differ by, and so is each of those that are
-//! compared with it. Their difference is tested as `zc compare` does, at four looks planned before,
-//! each with its part of the error ([`zc_stats::AlphaSpending`]).
+//! **A saved run** is one draw of what runs of one state differ by, and so is each of those that
+//! are compared with it. Their difference is tested as `zc compare` does, at four looks planned
+//! before, each with its part of the error ([`zc_stats::AlphaSpending`]).
 
 mod entry;
 mod looks;
@@ -34,8 +34,8 @@ use zc_stats::Sequential;
 pub struct Question {
     /// It is bad if its cost is above the reference's by this share or more.
     pub worse: f64,
-    /// Probability of a wrong answer: that a good commit is called bad, and that a bad one is called
-    /// good. At most one of the two can happen.
+    /// Probability of a wrong answer: that a good commit is called bad, and that a bad one is
+    /// called good. At most one of the two can happen.
     pub error: f64,
 }
 
@@ -55,12 +55,13 @@ pub struct Judged {
     pub answer: Option<Answer>,
     /// Its cost divided by the reference's.
     pub ratio: Option<f64>,
-    /// Lower end of the interval of this ratio. By log ratios it holds with the
-    /// question's confidence, whenever one looks; between two runs with 95 %. `None` while it is
-    /// unbounded.
+    /// Lower end of the interval of this ratio; `None` while it is unbounded. By log ratios it
+    /// holds whenever one looks.
     pub low: Option<f64>,
     /// Upper end.
     pub high: Option<f64>,
+    /// Confidence of the interval.
+    pub confidence: f64,
     /// Number of log ratios; of a saved run, of blocks of the new one.
     pub values: usize,
 }
@@ -87,7 +88,7 @@ impl Question {
 
     /// Confidence of the interval of a ratio by log ratios. Each end may be wrong as often as an
     /// answer, so the interval of a bad commit lies above 1.
-    pub fn confidence(&self) -> f64 {
+    fn confidence(&self) -> f64 {
         1.0 - 2.0 * self.error
     }
 
@@ -102,6 +103,7 @@ impl Question {
             ratio: zc_stats::hodges_lehmann(log_ratios).and_then(finite),
             low: interval.filter(|it| it.low.is_finite()).and_then(|it| finite(it.low)),
             high: interval.and_then(|it| finite(it.high)),
+            confidence: self.confidence(),
             values: values.len(),
         }
     }
@@ -138,6 +140,7 @@ impl Question {
             ratio: change.map(|change| change.ratio),
             low: change.and_then(|change| change.low),
             high: change.and_then(|change| change.high),
+            confidence: compared.confidence,
             values: compared.new.blocks_kept,
         };
         (judged.unless_withheld(&compared), compared)

@@ -10,9 +10,9 @@ pub fn steps_left(suspects: u64) -> u32 {
 /// of those of the answers before, and `steps_left` as many as are expected to come.
 ///
 /// A bisection ends at a wrong commit only if an answer was wrong, which has at most the sum of
-/// their probabilities (Bonferroni). Merges and commits that were skipped do not halve what is left,
-/// so there may be more answers: one share more than expected is kept back each time, and the sum
-/// stays below `total` however many there are.
+/// their probabilities (Bonferroni). Merges and commits that were skipped do not halve what is
+/// left, so there may be more answers: one share more than expected is kept back each time, and the
+/// sum stays below `total` however many there are.
 pub fn error_share(total: f64, spent: f64, steps_left: u32) -> f64 {
     (total - spent).max(0.0) / f64::from(steps_left.saturating_add(1))
 }

@@ -4,6 +4,7 @@
 //! three times as much.
 
 use super::*;
+use crate::random::Random;
 use zc_run::HostState;
 use zc_testkit::synthetic::{Synthetic, TrueCell};
 
@@ -12,24 +13,6 @@ const WORSE: f64 = 0.05;
 const TOTAL: f64 = 0.05;
 /// Blocks that ten minutes hold, about.
 const BLOCKS: usize = 500;
-
-/// Splitmix64 (Steele, Lea and Flood 2014).
-struct Random(u64);
-
-impl Random {
-    fn uniform(&mut self) -> f64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut x = self.0;
-        x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((x ^ (x >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
-    }
-
-    fn normal(&mut self) -> f64 {
-        let radius = (-2.0 * (1.0 - self.uniform()).ln()).sqrt();
-        radius * (std::f64::consts::TAU * self.uniform()).cos()
-    }
-}
 
 /// The answer about a commit whose true log ratio is `centre`, and the blocks that it took.
 fn measured(

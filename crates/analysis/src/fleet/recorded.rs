@@ -4,7 +4,7 @@
 
 use super::figures::{cost, ratio};
 use super::model::{CellFigures, Logarithm};
-use super::simulated::Random;
+use crate::random::Random;
 use crate::ratios::Pair;
 use crate::unit::us_per_mb;
 use zc_stats::median;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::model::{CellFigures, HostFacts, Logarithm, RunFigures};
 use super::recorded::Recorded;
+use crate::random::Random;
 
 /// Paths and what they cost the sender and the receiver, in us per MB, as on the machines of
 /// docs/performance.md.
@@ -73,29 +74,6 @@ impl Default for Simulated {
             new_kernel: None,
             condition: None,
         }
-    }
-}
-
-/// Random numbers: SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
-pub(super) struct Random(pub(super) u64);
-
-impl Random {
-    fn uniform(&mut self) -> f64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
-    }
-
-    /// One of the numbers below `n`.
-    pub(super) fn below(&mut self, n: usize) -> usize {
-        (self.uniform() * n as f64) as usize
-    }
-
-    pub(super) fn normal(&mut self) -> f64 {
-        let (radius, angle) = (1.0 - self.uniform(), self.uniform());
-        (-2.0 * radius.ln()).sqrt() * (std::f64::consts::TAU * angle).cos()
     }
 }
 

@@ -1,7 +1,8 @@
 use std::collections::BTreeMap;
 
-use super::simulated::{Random, Simulated};
+use super::simulated::Simulated;
 use super::*;
+use crate::random::Random;
 
 fn by(names: &[&str]) -> Grouping {
     Grouping {

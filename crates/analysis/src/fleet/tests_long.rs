@@ -4,9 +4,10 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use super::simulated::{Random, Simulated};
+use super::simulated::Simulated;
 use super::*;
 use crate::parallel;
+use crate::random::Random;
 
 fn by_generation() -> Grouping {
     Grouping { by: vec!["generation".to_owned()], features: BTreeMap::new() }

@@ -98,19 +98,16 @@ fn row(cell: &CellChange) -> Row {
     });
     let tells = match cell.verdict {
         _ if found.is_none() => Tells::Cost,
-        ChangeVerdict::Better { .. } | ChangeVerdict::Worse { .. } if cell.failed_zero_copy => {
-            Tells::Copied
-        }
         ChangeVerdict::Better { .. } | ChangeVerdict::Worse { .. } => Tells::Difference,
         ChangeVerdict::Same { .. } => Tells::Same,
         ChangeVerdict::Undecided | ChangeVerdict::Withheld => Tells::Undecided,
     };
-    let copied = if cell.failed_zero_copy { ", copied" } else { "" };
     let verdict = match cell.verdict {
         ChangeVerdict::Same { .. } => "same".to_owned(),
         _ => rows::word(cell),
     };
-    Row { tells, name: plain(&rows::labels(cell)), cost, ratio: found, verdict: verdict + copied }
+    let row = Row { tells, name: plain(&rows::labels(cell)), cost, ratio: found, verdict };
+    if cell.failed_zero_copy { row.copied() } else { row }
 }
 
 /// The A/A control of each run, and how many blocks each has.

@@ -55,6 +55,15 @@ impl Ratio {
 }
 
 impl Row {
+    /// The same of a zero-copy path that the kernel copied.
+    pub(super) fn copied(mut self) -> Self {
+        if self.tells == Tells::Difference {
+            self.tells = Tells::Copied;
+        }
+        self.verdict.push_str(", copied");
+        self
+    }
+
     fn distance(&self) -> f64 {
         self.ratio.map_or(0.0, Ratio::distance)
     }

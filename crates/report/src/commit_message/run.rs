@@ -114,16 +114,13 @@ fn row(estimates: &Estimates, cell: &CellEstimate) -> Row {
     let ratio = cell.ratio.both.map(with_ends);
     let tells = match rows::comparison(estimates, cell) {
         _ if ratio.is_none() => Tells::Cost,
-        Some(Comparison::Cheaper { .. } | Comparison::Dearer { .. }) if cell.failed_zero_copy => {
-            Tells::Copied
-        }
         Some(Comparison::Cheaper { .. } | Comparison::Dearer { .. }) => Tells::Difference,
         Some(Comparison::Same { .. }) => Tells::Same,
         Some(Comparison::Undecided) | None => Tells::Undecided,
     };
-    let copied = if cell.failed_zero_copy { ", copied" } else { "" };
-    let verdict = rows::verdict(estimates, cell) + copied;
-    Row { tells, name: plain(&cell.label), cost: plain(&cost), ratio, verdict }
+    let verdict = rows::verdict(estimates, cell);
+    let row = Row { tells, name: plain(&cell.label), cost: plain(&cost), ratio, verdict };
+    if cell.failed_zero_copy { row.copied() } else { row }
 }
 
 /// The controls, and how long it was measured.

@@ -1,6 +1,6 @@
 //! A comparison of two runs as text: what else differs, a row per cell, and the method. For the
-//! terminal, in Markdown of few columns for mailing lists and pull requests, as JSON, as a page, and
-//! as the results of tests.
+//! terminal, in Markdown of few columns for mailing lists and pull requests, as JSON, as a page,
+//! and as the results of tests.
 
 pub(crate) mod aspects;
 pub mod calibration;
@@ -45,9 +45,7 @@ struct Document<'a> {
 pub fn no_verdict(compared: &Compared) -> Option<String> {
     match (compared.impossible.is_empty(), compared.withheld.is_empty()) {
         (false, _) => Some(sentences::impossible(compared)),
-        (true, false) => {
-            Some(compared.withheld.iter().map(sentences::reason).collect::<Vec<_>>().join("; "))
-        }
+        (true, false) => Some(sentences::withheld(compared)),
         (true, true) => None,
     }
 }

@@ -284,8 +284,7 @@ pub(crate) fn verdict(compared: &Compared) -> Vec<String> {
         return [why].into_iter().chain(repeat_instructions(compared)).collect();
     }
     if !compared.withheld.is_empty() {
-        let why: Vec<String> = compared.withheld.iter().map(reason).collect();
-        return vec![format!("Verdicts withheld: {}.", why.join("; "))];
+        return vec![format!("Verdicts withheld: {}.", withheld(compared))];
     }
     let mut sentences: Vec<String> = repeat_instructions(compared).into_iter().collect();
     let names_with = |wanted: fn(&ChangeVerdict) -> bool| -> Vec<String> {
@@ -413,6 +412,12 @@ fn has_no_plan(experiment: &str) -> bool {
     experiment.parse::<Experiment>().is_ok_and(|experiment| experiment.definition().plan.is_err())
 }
 
+/// Why verdicts are withheld.
+pub(super) fn withheld(compared: &Compared) -> String {
+    compared.withheld.iter().map(reason).collect::<Vec<_>>().join("; ")
+}
+
+/// Why the two cannot be compared.
 pub(super) fn impossible(compared: &Compared) -> String {
     let reasons = compared.impossible.iter().map(|why| match why {
         Impossible::NoCommonCell => "no cell is in both".to_owned(),

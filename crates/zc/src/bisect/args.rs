@@ -15,10 +15,11 @@ use zc_run::units;
 pub(crate) struct BisectArgs {
     /// A saved run of a good commit: each commit is measured in the same way, and compared with it
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath,
-          required_unless_present_any = ["ab", "report"], conflicts_with_all = ["ab", "like", "link"])]
+          required_unless_present_any = ["ab", "report"],
+          conflicts_with_all = ["ab", "like", "link"])]
     pub(super) good: Option<PathBuf>,
-    /// A command (sh -c) that puts the host into a state; given twice: first the good one, then that
-    /// of the commit, which are measured in turns
+    /// A command (sh -c) that puts the host into a state; given twice: first the good one, then
+    /// that of the commit, which are measured in turns
     #[arg(long, value_name = "COMMAND", allow_hyphen_values = true)]
     pub(super) ab: Vec<String>,
     /// The path whose cost is looked at, or another cell of the run

@@ -1,8 +1,4 @@
-//! Measures the commit that is checked out, and looks after each block whether it can be told.
-//!
-//! What a commit is compared with is a [`Reference`]. One more kind (two kernels in guests, a pair of
-//! boots at a time) is a variant whose log ratios, one for each pair, are a stream for
-//! [`Question::judge`], as the blocks of two states are.
+//! Measures the commit that is checked out, and looks after each block whether it is good or bad.
 
 use std::path::Path;
 use std::time::Instant;
@@ -50,8 +46,6 @@ pub(super) struct Plan {
 #[derive(Debug)]
 pub(super) struct Seen {
     pub(super) judged: Judged,
-    /// Confidence of the interval of the ratio.
-    pub(super) confidence: f64,
     /// Why it cannot be told.
     pub(super) why: Option<String>,
     pub(super) elapsed_s: f64,
@@ -68,9 +62,15 @@ impl Plan {
         stream.state_commands = args.state_commands.clone();
         stream.transfer.link = args.link;
         stream.measuring.length.budget = Some(args.budget);
-        let (mut spec, mut stream) = match (&args.good, &args.like) {
+        let (spec, mut stream) = match (&args.good, &args.like) {
             (Some(file), _) | (None, Some(file)) => like::repeated(file, stream)?,
-            (None, None) => (planned::of_experiment(Experiment::DEFAULT)?, stream),
+            (None, None) => {
+                let mut spec = planned::of_experiment(Experiment::DEFAULT)?;
+                let levels = Level::typed(Factor::Send, path);
+                let levels = levels.map_err(|error| error.prefixed("--path: "))?;
+                spec.restrict(Factor::Send, levels);
+                (spec, stream)
+            }
         };
         // It ends when it is decided, not sooner.
         stream.quick = false;
@@ -79,11 +79,6 @@ impl Plan {
             Some(file) => Reference::SavedRun(Box::new(read::run(file)?)),
             None => Reference::StateA,
         };
-        if args.good.is_none() && args.like.is_none() {
-            let levels = Level::typed(Factor::Send, path);
-            let levels = levels.map_err(|error| error.prefixed("--path: "))?;
-            spec.restrict(Factor::Send, levels);
-        }
         let cell = match &reference {
             Reference::SavedRun(good) => cell_of(good, path)?,
             Reference::StateA => cell_in_b(&spec, &stream, path)?,
@@ -115,37 +110,26 @@ impl Plan {
         let folder = tempfile::tempdir()
             .map_err(|error| Error::os("make a folder for temporary files", error))?;
         let measured = self.run(folder.path(), &mut deciding);
-        let seen = |judged, confidence, why| Seen {
-            judged,
-            confidence,
-            why,
-            elapsed_s: began.elapsed().as_secs_f64(),
+        let seen = |judged, why| Seen { judged, why, elapsed_s: began.elapsed().as_secs_f64() };
+        let run = match measured {
+            Ok(run::Measured { run, error: None, .. }) => run,
+            Ok(run::Measured { error: Some(error), .. }) | Err(error) => {
+                return match stops_all(error.kind) {
+                    true => Err(error),
+                    false => Ok(seen(Judged::default(), Some(sentence(error)))),
+                };
+            }
         };
-        let run::Measured { run, error, .. } = match measured {
-            Ok(measured) => measured,
-            Err(error) if stops_all(error.kind) => return Err(error),
-            Err(error) => return Ok(seen(Judged::default(), 0.0, Some(sentence(error)))),
-        };
-        if let Some(error) = error {
-            return match stops_all(error.kind) {
-                true => Err(error),
-                false => Ok(seen(Judged::default(), 0.0, Some(sentence(error)))),
-            };
-        }
-        let (judged, compared, confidence) = match (&self.reference, deciding.seen) {
-            (Reference::SavedRun(_), Some((judged, compared))) => (judged, compared, 0.95),
+        let (judged, compared) = match (&self.reference, deciding.seen) {
+            (Reference::SavedRun(_), Some(found)) => found,
             (Reference::SavedRun(good), None) => {
                 let error = deciding.looks.last(question.error).unwrap_or(0.0);
-                let (judged, compared) = question.between_runs(good, &run, &self.cell, error);
-                (judged, compared, 0.95)
+                question.between_runs(good, &run, &self.cell, error)
             }
-            (Reference::StateA, _) => {
-                let (judged, compared) = question.within_run(&run, &self.cell);
-                (judged, compared, question.confidence())
-            }
+            (Reference::StateA, _) => question.within_run(&run, &self.cell),
         };
         let why = judged.answer.is_none().then(|| self.why(question, &run, &judged, &compared));
-        Ok(seen(judged, confidence, why))
+        Ok(seen(judged, why))
     }
 
     fn run(&self, folder: &Path, deciding: &mut Deciding<'_>) -> Result<run::Measured> {
@@ -170,18 +154,18 @@ impl Plan {
             return why;
         }
         let worse = question.worse * 100.0;
-        match (&self.reference, judged.low.zip(judged.high).or(judged.low.zip(judged.ratio))) {
-            (Reference::SavedRun(_), Some((low, high))) => format!(
-                "runs of one state differ too much here to tell {worse:.1} %, within a factor of \
-                 {:.2}: --ab tells less, and so does a larger --worse",
+        match (&self.reference, judged.low, judged.high) {
+            (Reference::SavedRun(_), Some(low), Some(high)) => format!(
+                "runs of one state differ too much here to tell {worse:.1} %: the interval reaches \
+                 a factor of {:.2} to either side; use --ab, or a larger --worse",
                 (high / low).sqrt()
             ),
-            (Reference::StateA, Some(_)) => format!(
-                "neither that it costs no more nor that it costs {worse:.1} % more is refuted: \
-                 more than --budget {} may tell",
+            (Reference::StateA, Some(_), _) => format!(
+                "neither \"no dearer\" nor \"dearer by {worse:.1} %\" is refuted: try a longer \
+                 --budget than {}",
                 duration_text(self.args.measuring.length.budget.unwrap_or_default())
             ),
-            (_, None) => "too few blocks were measured: a longer --budget has more".to_owned(),
+            _ => "too few blocks were measured: a longer --budget has more".to_owned(),
         }
     }
 }

@@ -82,12 +82,10 @@ pub(crate) fn run(args: &BisectArgs) -> Result<u8> {
         }
     };
     let seen = match build::run(&args.command, &stop)? {
-        Some(why) => {
-            Seen { judged: Judged::default(), confidence: 0.0, why: Some(why), elapsed_s: 0.0 }
-        }
+        Some(why) => Seen { judged: Judged::default(), why: Some(why), elapsed_s: 0.0 },
         None => plan.measure(Question { worse, error })?,
     };
-    let Seen { judged, confidence, why, elapsed_s } = seen;
+    let Seen { judged, why, elapsed_s } = seen;
     let answer = match judged.answer {
         Some(Answer::Good) => Told::Good,
         Some(Answer::Bad) => Told::Bad,
@@ -108,7 +106,7 @@ pub(crate) fn run(args: &BisectArgs) -> Result<u8> {
         ratio: judged.ratio,
         low: judged.low,
         high: judged.high,
-        confidence,
+        confidence: judged.confidence,
         values: judged.values,
         elapsed_s,
     })?;
@@ -177,14 +175,13 @@ impl Place {
     fn left(&self) -> Result<Left> {
         let Some(bisection) = &self.bisection else { return Ok(Left::Unknown) };
         let suspects = bisection.suspects()?;
-        let is_open =
-            |commit: &&String| *commit != bisection.bad() && !bisection.is_skipped(commit.as_str());
+        let is_open = |commit: &String| commit != bisection.bad() && !bisection.is_skipped(commit);
         Ok(match suspects.as_slice() {
             [only] => {
                 let Commit { name, subject } = git::commit(only)?;
                 Left::Found(name, subject)
             }
-            all if all.iter().any(|commit| is_open(&commit)) => {
+            all if all.iter().any(is_open) => {
                 let commits = all.len() as u64;
                 Left::Commits(commits, steps_left(commits))
             }

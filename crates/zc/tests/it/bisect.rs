@@ -1,5 +1,5 @@
-//! `zc bisect` under `git bisect run`: a planted commit in a repository of scripts, and what is wrong
-//! with a commit or with all of them.
+//! `zc bisect` under `git bisect run`: a planted commit in a repository of scripts, and what is
+//! wrong with a commit or with all of them.
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -27,8 +27,8 @@ fn has(programs: &[&str]) -> bool {
 struct Repository(TempDir);
 
 impl Repository {
-    /// With a commit of these files in which only `state.sh` and `build.sh` change: what each commit
-    /// has in them. The first is a good one.
+    /// With a commit of these files in which only `state.sh` and `build.sh` change: what each
+    /// commit has in them. The first is a good one.
     fn new(files: &[(&str, &str)], commits: &[(&str, &str)]) -> Self {
         let repository = Self(tempfile::tempdir().unwrap());
         repository.git(&["init", "-q", "-b", "main"]);
