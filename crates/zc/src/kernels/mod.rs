@@ -56,6 +56,7 @@ pub(super) fn run(line: &RunArgs, args: &KernelArgs) -> Result<()> {
     }
     let mut unpacked: Option<Folder> = None;
     let kernels = [found(&named[0], &mut unpacked)?, found(&named[1], &mut unpacked)?];
+    let config = configs(&kernels);
     let budget = typed_budget(&typed, measuring.length.budget)
         .or_else(|| args.boots.is_none().then_some(BUDGET));
     let is_emulated = machine.is_emulated();
@@ -84,7 +85,6 @@ pub(super) fn run(line: &RunArgs, args: &KernelArgs) -> Result<()> {
     };
     let Conducted { boots, interrupted } = conduct::conduct(&plan, &stop)?;
     drop(unpacked);
-    let config = configs(&kernels);
     let is_json = Format::from(measuring.format) == Format::Json;
     let config_diff = args.config_diff;
     let answer = result::Asked {
