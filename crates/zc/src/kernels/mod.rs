@@ -54,8 +54,9 @@ pub(super) fn run(line: &RunArgs, args: &KernelArgs) -> Result<()> {
             build::build(command, &kernel.place)?;
         }
     }
-    let mut unpacked: Option<Folder> = None;
-    let kernels = [found(&named[0], &mut unpacked)?, found(&named[1], &mut unpacked)?];
+    let is_packed = named.iter().any(|kernel| zc_guest::is_package(&kernel.place));
+    let unpacked = is_packed.then(|| Folder::named("zc-kernels-")).transpose()?;
+    let kernels = [found(&named[0], unpacked.as_ref())?, found(&named[1], unpacked.as_ref())?];
     let config = configs(&kernels);
     let budget = typed_budget(&typed, measuring.length.budget)
         .or_else(|| args.boots.is_none().then_some(BUDGET));
@@ -124,16 +125,12 @@ fn seed(line: &RunArgs) -> Option<u64> {
     line.block().and_then(|block| block.seed.number)
 }
 
-/// The kernel that a user named, unpacked where it is a package.
-fn found(named: &Named, unpacked: &mut Option<Folder>) -> Result<Kernel> {
+/// The kernel that a user named, unpacked into a folder where it is a package.
+fn found(named: &Named, unpacked: Option<&Folder>) -> Result<Kernel> {
     let Named { name, place } = named;
-    if !zc_guest::is_package(place) {
+    let Some(folder) = unpacked.filter(|_| zc_guest::is_package(place)) else {
         return Kernel::find(place);
-    }
-    if unpacked.is_none() {
-        *unpacked = Some(Folder::named("zc-kernels-")?);
-    }
-    let Some(folder) = unpacked.as_ref() else { return Kernel::find(place) };
+    };
     let into = folder.make(name)?;
     zc_guest::unpack(place, &into)?;
     Ok(Kernel { given: place.clone(), ..Kernel::find(&into)? })
