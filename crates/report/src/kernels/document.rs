@@ -111,7 +111,7 @@ impl KernelsReport {
     }
 
     /// How many boots of a kernel were made, and how many of them measured.
-    pub(super) fn counts(&self, is_new: bool) -> (usize, usize) {
+    pub fn counts(&self, is_new: bool) -> (usize, usize) {
         let of = || self.boots.iter().filter(|boot| (boot.arm == Arm::New) == is_new);
         let measured = |boot: &&BootFacts| matches!(boot.outcome, BootOutcome::Measured { .. });
         (of().count(), of().filter(measured).count())

@@ -51,10 +51,7 @@ pub(super) fn print(asked: Asked<'_>) -> Result<Option<String>> {
             }
             shown
         };
-        let is_missing = |is_new: bool| {
-            let mut of = report.boots.iter().filter(|boot| (boot.arm == Arm::New) == is_new);
-            !of.any(|boot| matches!(boot.outcome, BootOutcome::Measured { .. }))
-        };
+        let is_missing = |is_new: bool| report.counts(is_new).1 == 0;
         // 1 and 2: the kernel without a run.
         let code =
             [false, true].into_iter().position(is_missing).map_or(0, |place| place as u8 + 1);
