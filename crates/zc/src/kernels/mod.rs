@@ -13,7 +13,6 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use self::conduct::{Conducted, Plan};
-use super::format::Format;
 use super::kernel_args::{BOOT_NS, EMULATED_BOOT_NS, KernelArgs, Named};
 use super::run_args::RunArgs;
 use super::tune::Folder;
@@ -86,16 +85,13 @@ pub(super) fn run(line: &RunArgs, args: &KernelArgs) -> Result<()> {
     };
     let Conducted { boots, interrupted } = conduct::conduct(&plan, &stop)?;
     drop(unpacked);
-    let is_json = Format::from(measuring.format) == Format::Json;
-    let config_diff = args.config_diff;
     let answer = result::Asked {
         plan: &plan,
         boots,
         interrupted,
         config,
-        is_json,
-        config_diff,
-        width: measuring.format,
+        config_diff: args.config_diff,
+        format: measuring.format,
     };
     let measured = result::print(answer)?;
     if interrupted {
