@@ -21,7 +21,7 @@ use zc_fleet::plan::drawn_seed;
 use zc_guest::{Accelerator, Kernel, Machine};
 use zc_run::{Error, ErrorKind, Result, in_words};
 
-/// How long it takes if nobody says: rounds in which a change of 3 % is found more often than not
+/// How long it takes if nobody says: rounds in which a change of 3 % is found in four of five cases
 /// (docs/kernels.md).
 const BUDGET: Duration = Duration::from_secs(20 * 60);
 
