@@ -111,26 +111,25 @@ pub fn boot(boot: Boot<'_>, stop: &Stop, echo: &mut (dyn Write + Send)) -> Resul
     end_with_this_process(&mut qemu);
     qemu.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let began = Instant::now();
-    let mut child = Guest(qemu.spawn().map_err(|error| Error::os("start QEMU", error))?);
+    let child = Guest(qemu.spawn().map_err(|error| Error::os("start QEMU", error))?);
     drop((qemu, first)); // it owns descriptors
-    let (ended, output, said) = std::thread::scope(|scope| {
+    let (ended, output, said) = std::thread::scope(|scope| -> Result<(How, String, String)> {
+        let mut child = child; // ends with this closure, so that the threads end
         let (mut stdout, mut stderr) = (child.0.stdout.take(), child.0.stderr.take());
         let reader = |name: &str| std::thread::Builder::new().name(name.to_owned());
-        let output =
-            reader("guest-output").spawn_scoped(scope, move || tail(stdout.as_mut(), Some(echo)));
-        let said = reader("qemu-says").spawn_scoped(scope, move || tail(stderr.as_mut(), None));
-        let ended = match (&output, &said) {
-            (Ok(_), Ok(_)) => wait(&mut child, boot, &code, began, stop),
-            (Err(error), _) | (_, Err(error)) => Err(Error::os("start a thread", clone(error))),
-        };
-        drop(child); // so that the threads end
-        let text = |thread: io::Result<std::thread::ScopedJoinHandle<'_, String>>| {
-            thread.ok().and_then(|thread| thread.join().ok()).unwrap_or_default()
-        };
-        (ended, text(output), text(said))
-    });
+        let cannot = |error: io::Error| Error::os("start a thread", error);
+        let output = reader("guest-output")
+            .spawn_scoped(scope, move || tail(stdout.as_mut(), Some(echo)))
+            .map_err(cannot)?;
+        let said = reader("qemu-says")
+            .spawn_scoped(scope, move || tail(stderr.as_mut(), None))
+            .map_err(cannot)?;
+        let ended = wait(&mut child, boot, &code, began, stop)?;
+        drop(child);
+        Ok((ended, output.join().unwrap_or_default(), said.join().unwrap_or_default()))
+    })?;
     let log = log.text();
-    let ended = match ended? {
+    let ended = match ended {
         How::Code(code) => Ended::Job(code),
         How::Off => Ended::Failed(why(&log, &said)),
         How::Late => Ended::Late,
@@ -240,10 +239,6 @@ fn doubled(path: &Path) -> std::ffi::OsString {
     let bytes = path.as_os_str().as_bytes().iter();
     let twice = bytes.flat_map(|byte| std::iter::repeat_n(*byte, 1 + usize::from(*byte == b',')));
     std::ffi::OsString::from_vec(twice.collect())
-}
-
-fn clone(error: &io::Error) -> io::Error {
-    error.raw_os_error().map_or_else(|| error.kind().into(), io::Error::from_raw_os_error)
 }
 
 #[cfg(test)]

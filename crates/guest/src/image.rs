@@ -79,7 +79,8 @@ fn version_in(head: &[u8]) -> std::result::Result<String, Other> {
     })
 }
 
-fn shown(path: &Path) -> String {
+/// The name of a file, for messages.
+pub(crate) fn shown(path: &Path) -> String {
     escape(&path.to_string_lossy(), 400)
 }
 

@@ -5,10 +5,11 @@ use std::fs;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use zc_run::{Error, Result, escape, in_words};
+use zc_run::{Error, Result, in_words};
 
 use crate::cpio::Archive;
 use crate::decompress;
+use crate::image::shown;
 use crate::job::{JOB, Job, MODULES};
 use crate::kernel::Kernel;
 use crate::modules::Modules;
@@ -32,7 +33,7 @@ pub(crate) fn write(kernel: &Kernel, job: &Job, out: impl Write) -> Result<()> {
     if let Some(folder) = kernel.own_modules() {
         for path in Modules::open(&folder)?.in_order(FIRST) {
             let bytes = decompress::module(&path).map_err(|error| {
-                let name = escape(&path.to_string_lossy(), 400);
+                let name = shown(&path);
                 let message = format!("cannot read the module \"{name}\": {}", in_words(&error));
                 Error::input("cannot-read-module", message)
                     .help("compressed by xz it needs the program xz: apt-get install xz-utils")

@@ -34,7 +34,7 @@ pub struct Job {
     pub words: Vec<OsString>,
     /// Its current folder, one of the host's.
     pub folder: PathBuf,
-    /// Its environment, besides PATH, HOME and TMPDIR.
+    /// Its environment, besides HOME and TMPDIR.
     pub environment: Vec<(OsString, OsString)>,
     /// The guest's name.
     pub host_name: String,

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use zc_run::{Error, Result, escape};
 
-use crate::image;
+use crate::image::{self, shown};
 
 /// Where folders have an image.
 const IN_SOURCES: &str = "arch/x86/boot/bzImage";
@@ -151,10 +151,6 @@ fn entries(folder: &Path) -> Vec<PathBuf> {
 
 fn file_name(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
-}
-
-fn shown(path: &Path) -> String {
-    escape(&path.to_string_lossy(), 400)
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use crate::initrd::LIBRARIES;
 const QEMU: [&str; 2] = ["qemu-system-x86_64", "/usr/libexec/qemu-kvm"];
 
 /// The guest's memory, in MiB: the files that are sent, and room for an overlay in memory.
-pub(crate) const MEMORY_MIB: u64 = 2048;
+const MEMORY_MIB: u64 = 2048;
 /// What QEMU needs besides.
 const OWN_MIB: u64 = 256;
 
@@ -44,8 +44,6 @@ pub struct Machine {
     pub cpus: usize,
     /// Memory of a guest, in MiB.
     pub memory_mib: u64,
-    /// The kernel's messages go to the log, all of them and not errors alone.
-    pub is_verbose: bool,
     /// Further words of the kernel's command line.
     pub append: String,
     /// A wire to another guest: its name, and which end this one is, 1 or 2.
@@ -81,7 +79,6 @@ impl Machine {
             accelerator,
             cpus: CPUS,
             memory_mib: MEMORY_MIB,
-            is_verbose: false,
             append: String::new(),
             wire: None,
             bound_to: bound_to(&sched::allowed_cpus().unwrap_or_default(), Path::new("/")),
@@ -128,10 +125,7 @@ impl Machine {
         };
         qemu.args(["-smp", &self.cpus.to_string(), "-m", &self.memory_mib.to_string()]);
         // A panic ends the guest (-1: at once), and so does what would leave it half alive.
-        append.push_str(" panic=-1 oops=panic");
-        if !self.is_verbose {
-            append.push_str(" quiet");
-        }
+        append.push_str(" panic=-1 oops=panic quiet");
         if !self.append.is_empty() {
             append.push(' ');
             append.push_str(&self.append);
@@ -240,7 +234,6 @@ mod tests {
             accelerator: Accelerator::Emulated { why: String::new() },
             cpus: 2,
             memory_mib: 64,
-            is_verbose: false,
             append: "psi=1".to_owned(),
             wire: None,
             bound_to: Vec::new(),

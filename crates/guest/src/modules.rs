@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 
 use zc_run::{Error, Result, escape, in_words};
 
+use crate::image::shown;
+
 /// The modules below `lib/modules/RELEASE`.
 #[derive(Debug)]
 pub(crate) struct Modules {
@@ -21,7 +23,7 @@ impl Modules {
     pub(crate) fn open(folder: &Path) -> Result<Self> {
         let path = folder.join("modules.dep");
         let text = fs::read_to_string(&path).map_err(|error| {
-            let name = escape(&path.to_string_lossy(), 400);
+            let name = shown(&path);
             let (base, release) = (folder.ancestors().nth(3), folder.file_name());
             let words = [base.map(Path::as_os_str), release].map(Option::unwrap_or_default);
             let [base, release] = words.map(|word| escape(&word.to_string_lossy(), 300));

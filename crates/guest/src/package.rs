@@ -8,6 +8,8 @@ use std::process::{Command, Stdio};
 
 use zc_run::{Error, Result, escape, in_words};
 
+use crate::image::shown;
+
 /// How an archive of ar begins, as which packages of Debian are (deb(5)).
 const ARCHIVE: &[u8] = b"!<arch>\n";
 
@@ -42,7 +44,7 @@ pub fn unpack(package: &Path, into: &Path) -> Result<()> {
 /// Runs a program of the package `of`, about a kernel's package.
 fn run(command: &mut Command, of: &str, package: &Path) -> Result<()> {
     let program = escape(&command.get_program().to_string_lossy(), 40);
-    let name = escape(&package.to_string_lossy(), 400);
+    let name = shown(package);
     let path = std::env::var_os("PATH").unwrap_or_default();
     // Users have no sbin on theirs.
     let folders = [path.as_os_str(), OsStr::new("/usr/sbin:/sbin")].join(OsStr::new(":"));

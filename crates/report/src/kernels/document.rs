@@ -102,16 +102,11 @@ pub struct ConfigOption {
 impl KernelsReport {
     /// The name of a boot: `A`, `A again`, `B`.
     pub fn name(&self, arm: Arm) -> String {
-        let [old, new] = &self.kernels;
-        match arm {
-            Arm::Old => old.name.clone(),
-            Arm::OldAgain => format!("{} again", old.name),
-            Arm::New => new.name.clone(),
-        }
+        arm.name(self.kernels.each_ref().map(|kernel| kernel.name.as_str()))
     }
 
     /// How many boots of a kernel were made, and how many of them measured.
-    pub(super) fn counts(&self, is_new: bool) -> (usize, usize) {
+    pub fn counts(&self, is_new: bool) -> (usize, usize) {
         let of = || self.boots.iter().filter(|boot| (boot.arm == Arm::New) == is_new);
         let measured = |boot: &&BootFacts| matches!(boot.outcome, BootOutcome::Measured { .. });
         (of().count(), of().filter(measured).count())

@@ -57,11 +57,7 @@ pub(super) struct Conducted {
 
 impl Plan<'_> {
     fn name(&self, arm: Arm) -> String {
-        match arm {
-            Arm::Old => self.names[0].clone(),
-            Arm::OldAgain => format!("{} again", self.names[0]),
-            Arm::New => self.names[1].clone(),
-        }
+        arm.name(self.names.each_ref().map(String::as_str))
     }
 
     fn kernel(&self, arm: Arm) -> &Kernel {

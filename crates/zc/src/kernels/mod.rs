@@ -13,7 +13,6 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use self::conduct::{Conducted, Plan};
-use super::format::Format;
 use super::kernel_args::{BOOT_NS, EMULATED_BOOT_NS, KernelArgs, Named};
 use super::run_args::RunArgs;
 use super::tune::Folder;
@@ -22,7 +21,7 @@ use zc_fleet::plan::drawn_seed;
 use zc_guest::{Accelerator, Kernel, Machine};
 use zc_run::{Error, ErrorKind, Result, in_words};
 
-/// How long it takes if nobody says: rounds in which a change of 3 % is found more often than not
+/// How long it takes if nobody says: rounds in which a change of 3 % is found in four of five cases
 /// (docs/kernels.md).
 const BUDGET: Duration = Duration::from_secs(20 * 60);
 
@@ -54,8 +53,10 @@ pub(super) fn run(line: &RunArgs, args: &KernelArgs) -> Result<()> {
             build::build(command, &kernel.place)?;
         }
     }
-    let mut unpacked: Option<Folder> = None;
-    let kernels = [found(&named[0], &mut unpacked)?, found(&named[1], &mut unpacked)?];
+    let is_packed = named.iter().any(|kernel| zc_guest::is_package(&kernel.place));
+    let unpacked = is_packed.then(|| Folder::named("zc-kernels-")).transpose()?;
+    let kernels = [found(&named[0], unpacked.as_ref())?, found(&named[1], unpacked.as_ref())?];
+    let config = configs(&kernels);
     let budget = typed_budget(&typed, measuring.length.budget)
         .or_else(|| args.boots.is_none().then_some(BUDGET));
     let is_emulated = machine.is_emulated();
@@ -84,17 +85,13 @@ pub(super) fn run(line: &RunArgs, args: &KernelArgs) -> Result<()> {
     };
     let Conducted { boots, interrupted } = conduct::conduct(&plan, &stop)?;
     drop(unpacked);
-    let config = configs(&kernels);
-    let is_json = Format::from(measuring.format) == Format::Json;
-    let config_diff = args.config_diff;
     let answer = result::Asked {
         plan: &plan,
         boots,
         interrupted,
         config,
-        is_json,
-        config_diff,
-        width: measuring.format,
+        config_diff: args.config_diff,
+        format: measuring.format,
     };
     let measured = result::print(answer)?;
     if interrupted {
@@ -124,16 +121,12 @@ fn seed(line: &RunArgs) -> Option<u64> {
     line.block().and_then(|block| block.seed.number)
 }
 
-/// The kernel that a user named, unpacked where it is a package.
-fn found(named: &Named, unpacked: &mut Option<Folder>) -> Result<Kernel> {
+/// The kernel that a user named, unpacked into a folder where it is a package.
+fn found(named: &Named, unpacked: Option<&Folder>) -> Result<Kernel> {
     let Named { name, place } = named;
-    if !zc_guest::is_package(place) {
+    let Some(folder) = unpacked.filter(|_| zc_guest::is_package(place)) else {
         return Kernel::find(place);
-    }
-    if unpacked.is_none() {
-        *unpacked = Some(Folder::named("zc-kernels-")?);
-    }
-    let Some(folder) = unpacked.as_ref() else { return Kernel::find(place) };
+    };
     let into = folder.make(name)?;
     zc_guest::unpack(place, &into)?;
     Ok(Kernel { given: place.clone(), ..Kernel::find(&into)? })

@@ -21,9 +21,8 @@ pub(super) struct Asked<'a> {
     pub(super) boots: Vec<Made>,
     pub(super) interrupted: bool,
     pub(super) config: Option<Vec<ConfigDifference>>,
-    pub(super) is_json: bool,
     pub(super) config_diff: bool,
-    pub(super) width: FormatArgs,
+    pub(super) format: FormatArgs,
 }
 
 /// Prints the answer. Returns the name of a kernel of which no boot was measured, if there is one.
@@ -31,9 +30,9 @@ pub(super) struct Asked<'a> {
 /// # Errors
 /// stdout or the folder cannot be written.
 pub(super) fn print(asked: Asked<'_>) -> Result<Option<String>> {
-    let columns = render::columns(asked.width.width);
+    let columns = render::columns(asked.format.width);
     let (out, names) = (asked.plan.out, asked.plan.names.clone());
-    let (is_json, with_config) = (asked.is_json, asked.config_diff);
+    let (is_json, with_config) = (asked.format.json, asked.config_diff);
     let opened: Vec<Option<Result<Saved>>> = asked
         .boots
         .iter()
@@ -51,10 +50,7 @@ pub(super) fn print(asked: Asked<'_>) -> Result<Option<String>> {
             }
             shown
         };
-        let is_missing = |is_new: bool| {
-            let mut of = report.boots.iter().filter(|boot| (boot.arm == Arm::New) == is_new);
-            !of.any(|boot| matches!(boot.outcome, BootOutcome::Measured { .. }))
-        };
+        let is_missing = |is_new: bool| report.counts(is_new).1 == 0;
         // 1 and 2: the kernel without a run.
         let code =
             [false, true].into_iter().position(is_missing).map_or(0, |place| place as u8 + 1);

@@ -1,6 +1,7 @@
-//! The folder of a tuning: the files that are asked for, and the copies of the configuration with
-//! all that their servers write. Everybody may read it, as workers may be another user's; it is
-//! removed at the end, by a process of its own where zc was killed.
+//! A folder below TMPDIR. That of a tuning has the files that are asked for, and the copies of the
+//! configuration with all that their servers write; that of two kernels, their packages unpacked.
+//! Everybody may read it, as workers may be another user's; it is removed at the end, by a process
+//! of its own where zc was killed.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
@@ -126,7 +127,6 @@ impl Folder {
     fn cannot_write(&self, name: &str, error: &std::io::Error) -> Error {
         let place = self.folder.path().join(name);
         let message = format!("cannot write \"{}\": {}", place.display(), in_words(error));
-        Error::output("cannot-write", message)
-            .help("TMPDIR=FOLDER names a folder with room for the mix's files")
+        Error::output("cannot-write", message).help("TMPDIR=FOLDER names a folder with more room")
     }
 }

@@ -19,14 +19,19 @@ fn bzimage(release: &str) -> Vec<u8> {
     head
 }
 
+/// Puts a script into the folder's PATH.
+fn program(folder: &Path, name: &str, script: &str) {
+    let path = folder.join("bin").join(name);
+    std::fs::write(&path, format!("#!/bin/bash\n{script}\n")).unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+}
+
 /// A folder with two kernels, and a PATH with this script as QEMU.
 fn folder(qemu: Option<&str>) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     std::fs::create_dir(folder.path().join("bin")).unwrap();
     if let Some(script) = qemu {
-        let path = folder.path().join("bin/qemu-system-x86_64");
-        std::fs::write(&path, format!("#!/bin/bash\n{script}\n")).unwrap();
-        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        program(folder.path(), "qemu-system-x86_64", script);
     }
     for (name, release) in [("old", "6.1.2 (a@b) #1"), ("new", "6.1.3 (a@b) #1")] {
         std::fs::write(folder.path().join(name), bzimage(release)).unwrap();
@@ -35,7 +40,11 @@ fn folder(qemu: Option<&str>) -> tempfile::TempDir {
 }
 
 fn compare(folder: &Path, options: &[&str]) -> Command {
-    let mut command = zc_in(folder, &["run", "--kernel", "A=old", "--kernel", "B=new"]);
+    compare_of(folder, ["A=old", "B=new"], options)
+}
+
+fn compare_of(folder: &Path, [old, new]: [&str; 2], options: &[&str]) -> Command {
+    let mut command = zc_in(folder, &["run", "--kernel", old, "--kernel", new]);
     let path = std::env::var("PATH").unwrap_or_default();
     command.args(options).env("PATH", format!("{}/bin:{path}", folder.display()));
     command
@@ -63,7 +72,6 @@ fn what_is_no_kernel_for_this_machine_is_refused_with_its_cause() {
     std::fs::create_dir_all(place("other/boot")).unwrap();
     std::fs::create_dir_all(place("other/lib/modules/6.9/kernel")).unwrap();
     std::fs::write(place("other/boot/vmlinuz-6.1.2"), bzimage("6.1.2 (a@b) #1")).unwrap();
-    std::fs::write(place("package"), "!<arch>\nnone").unwrap();
     for (kernel, id) in [
         ("gone", "no-such-file"),
         ("arm", "kernel-of-another-architecture"),
@@ -71,17 +79,12 @@ fn what_is_no_kernel_for_this_machine_is_refused_with_its_cause() {
         ("empty", "no-kernel-in-folder"),
         ("other", "modules-do-not-match"),
     ] {
-        let output = compare(folder.path(), &[])
-            .args(["--kernel"])
-            .arg(format!("C={kernel}"))
-            .finish()
-            .unwrap();
-        assert_eq!(refused(&output, 2), "not-two-kernels");
         let kernel = format!("B={kernel}");
-        let mut command = zc_in(folder.path(), &["run", "--kernel", "A=old", "--kernel", &kernel]);
-        let output = command.env("PATH", place("bin")).finish().unwrap();
+        let output = compare_of(folder.path(), ["A=old", &kernel], &[]).finish().unwrap();
         assert_eq!(refused(&output, 3), id);
     }
+    let output = compare(folder.path(), &["--kernel", "C=gone"]).finish().unwrap();
+    assert_eq!(refused(&output, 2), "not-two-kernels");
     let output = compare(folder.path(), &["--build", "true"]).finish().unwrap();
     assert_eq!(refused(&output, 2), "not-a-source-tree");
 }
@@ -93,10 +96,8 @@ fn a_tree_that_is_not_built_ends_it() {
         std::fs::create_dir(folder.path().join(tree)).unwrap();
         std::fs::write(folder.path().join(tree).join("Kconfig"), "").unwrap();
     }
-    let mut command = zc_in(folder.path(), &["run", "--kernel", "A=a", "--kernel", "B=b"]);
-    command.args(["--build", "echo not today; exit 3"]).env("PATH", folder.path().join("bin"));
-    command.env("PATH", format!("{}:/usr/bin:/bin", folder.path().join("bin").display()));
-    let output = command.finish().unwrap();
+    let build = ["--build", "echo not today; exit 3"];
+    let output = compare_of(folder.path(), ["A=a", "B=b"], &build).finish().unwrap();
     assert_eq!(refused(&output, 1), "build-failed");
     assert!(stderr(&output).contains("not today"), "{}", stderr(&output));
 }
@@ -131,6 +132,29 @@ esac";
     assert_eq!(kept["seed"], 3);
     let output = compare(folder.path(), &["--out", "runs"]).finish().unwrap();
     assert_eq!(refused(&output, 5), "file-exists");
+}
+
+#[test]
+fn configurations_of_packages_are_compared() {
+    let folder = folder(Some("exit 1"));
+    // dpkg-deb -x PACKAGE FOLDER
+    program(
+        folder.path(),
+        "dpkg-deb",
+        "mkdir -p \"$3/boot\" && cp old \"$3/boot/vmlinuz-6.1.2\" && \
+         tail -n 1 \"$2\" >\"$3/boot/config-6.1.2\"",
+    );
+    for (name, option) in [("a", "CONFIG_HZ=250"), ("b", "CONFIG_HZ=1000")] {
+        std::fs::write(folder.path().join(name), format!("!<arch>\n{option}\n")).unwrap();
+    }
+    let options = ["--boots", "1", "--out", "runs", "--config-diff"];
+    let output = compare_of(folder.path(), ["A=a", "B=b"], &options).finish().unwrap();
+    assert_eq!(failed(&output, 13), "kernel-not-measured");
+    assert!(text(&output.stdout).contains("CONFIG_HZ"), "{}", text(&output.stdout));
+    let kept = std::fs::read_to_string(folder.path().join("runs/kernels.json")).unwrap();
+    let kept: serde_json::Value = serde_json::from_str(&kept).unwrap();
+    let hz = serde_json::json!([{ "name": "CONFIG_HZ", "old": "250", "new": "1000" }]);
+    assert_eq!(kept["config"], hz);
 }
 
 #[test]

@@ -18,6 +18,17 @@ pub enum Arm {
     New,
 }
 
+impl Arm {
+    /// The name of a boot of kernels with these names: `A`, `A again`, `B`.
+    pub fn name(self, [old, new]: [&str; 2]) -> String {
+        match self {
+            Self::Old => old.to_owned(),
+            Self::OldAgain => format!("{old} again"),
+            Self::New => new.to_owned(),
+        }
+    }
+}
+
 /// Two kernels, compared by boots.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Kernels {

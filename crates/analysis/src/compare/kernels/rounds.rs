@@ -167,10 +167,10 @@ pub(super) fn judge(cells: &mut [KernelCell], relative: &Relative) {
         cell.relative = *ratio;
     }
     let p_values: Vec<Option<f64>> = cells.iter().map(|cell| cell.cost?.p_value).collect();
-    let dearer = holm(&p_values, ALPHA / 2.0);
+    let by_cost = holm(&p_values, ALPHA / 2.0);
     for (place, cell) in cells.iter_mut().enumerate() {
         let by = match () {
-            () if dearer.contains(&place) => Some(JudgedBy::Cost),
+            () if by_cost.contains(&place) => Some(JudgedBy::Cost),
             () if relative.differing.contains(&place) => Some(JudgedBy::Relative),
             () => None,
         };
