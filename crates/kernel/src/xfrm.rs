@@ -7,7 +7,7 @@
 //! - RFC 4303 (ESP), RFC 4106 (AES-GCM in ESP)
 
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use netlink_packet_core::{DefaultNla, NLM_F_CREATE, NLM_F_EXCL};
 use netlink_sys::protocols::NETLINK_XFRM;
@@ -150,9 +150,7 @@ impl Xfrm {
         });
         policy.resize(POLICY_BYTES, 0);
         // struct xfrm_user_tmpl: transport mode takes the addresses of the packet.
-        let mut template = Vec::with_capacity(64);
-        template.extend([0; 20]);
-        template.extend([ESP, 0, 0, 0]);
+        let mut template = id(Ipv4Addr::UNSPECIFIED.into(), 0);
         template.extend(u16::from(family(to)).to_ne_bytes());
         // Padding, the source address and reqid.
         template.extend([0; 2 + 16 + 4]);
