@@ -42,7 +42,7 @@ fn added(pivot: &Pivot, placed: Placed<'_>) -> Option<(f64, Option<f64>)> {
     Some((base * (ratio.value - 1.0), half))
 }
 
-/// `120 us more over vxlan and 900 us more over esp; no difference was shown over bridge`.
+/// `120 us more over vxlan and 900 us more over esp, no difference was shown over bridge`.
 fn costs(estimates: &Estimates, pivot: &Pivot, place: usize, column: usize) -> Option<String> {
     let (mut apart, mut same, mut undecided) = (Vec::new(), Vec::new(), Vec::new());
     for row in &pivot.rows {
