@@ -25,8 +25,8 @@ pub(super) fn section(run: &Run, estimates: &Estimates, pivot: &Pivot) -> Sectio
         Some(format!("by {} {costs}", pivot.columns[column]))
     });
     let columns: Vec<String> = columns.collect();
-    let conclusion =
-        (!columns.is_empty()).then(|| format!("A MB costs, above {base}: {}.", columns.join("; ")));
+    let conclusion = (!columns.is_empty())
+        .then(|| format!("A MB costs, compared with {base}: {}.", columns.join("; ")));
     Section { parts: added.into_iter().collect(), conclusion }
 }
 
