@@ -102,7 +102,7 @@ fn window_of(
         times.enabled_ns += enabled_ns;
         times.running_ns += running_ns;
     }
-    let scale = per(enabled_ns, running_ns).filter(|_| running_ns > 0.0)?;
+    let scale = per(enabled_ns, running_ns)?;
     let events = [
         since(from.cycles, to.cycles)? * scale,
         since(from.instructions, to.instructions)? * scale,

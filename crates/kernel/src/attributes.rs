@@ -35,6 +35,16 @@ pub(crate) fn address(kind: u16, value: IpAddr) -> DefaultNla {
     DefaultNla::new(kind, octets)
 }
 
+/// AF_INET or AF_INET6.
+pub(crate) fn family(address: IpAddr) -> u8 {
+    if address.is_ipv6() { libc::AF_INET6 as u8 } else { libc::AF_INET as u8 }
+}
+
+/// The length of an address in bits, which is the prefix of a single host.
+pub(crate) fn host_prefix_bits(address: IpAddr) -> u8 {
+    if address.is_ipv6() { 128 } else { 32 }
+}
+
 /// Value of the first attribute of `kind`.
 pub(crate) fn child(attributes: &[u8], kind: u16) -> Result<Option<Vec<u8>>, DecodeError> {
     for attribute in NlasIterator::new(attributes) {

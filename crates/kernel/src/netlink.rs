@@ -18,7 +18,8 @@ use netlink_packet_core::{DefaultNla, NLM_F_CREATE, NLM_F_DUMP, NLM_F_EXCL, NLM_
 use netlink_sys::protocols::NETLINK_ROUTE;
 
 use crate::attributes::{
-    address as address_of, bytes, child, ip, nested, number, string, text, word,
+    address as address_of, bytes, child, family, host_prefix_bits, ip, nested, number, string,
+    text, word,
 };
 use crate::netlink_channel::{Channel, Message, undecodable, word_at};
 
@@ -174,7 +175,7 @@ impl Devices {
 
     /// The route of a packet to `address`.
     fn route(&self, address: SocketAddr) -> io::Result<Route> {
-        let bits = if address.is_ipv4() { 32 } else { 128 };
+        let bits = host_prefix_bits(address.ip());
         // struct rtmsg
         let header = [family(address.ip()), bits, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
         let mut attributes = vec![address_of(libc::RTA_DST, address.ip())];
@@ -579,10 +580,6 @@ fn counters_in(counted: &[u8]) -> io::Result<DeviceCounters> {
 /// A file descriptor.
 fn descriptor(kind: u16, file: BorrowedFd<'_>) -> DefaultNla {
     DefaultNla::new(kind, file.as_raw_fd().to_ne_bytes().to_vec())
-}
-
-fn family(address: IpAddr) -> u8 {
-    if address.is_ipv6() { libc::AF_INET6 as u8 } else { libc::AF_INET as u8 }
 }
 
 #[cfg(test)]

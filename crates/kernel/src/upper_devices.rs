@@ -21,8 +21,9 @@ const IFLA_VXLAN_LINK: u16 = 3;
 const IFLA_VXLAN_LOCAL: u16 = 4;
 const IFLA_VXLAN_PORT: u16 = 15;
 
-/// The port of VXLAN (RFC 7348), which a kernel without this attribute does not use.
-pub const VXLAN_PORT: u16 = 4789;
+/// The port of VXLAN (RFC 7348). The kernel's own default is 8472 (`vxlan_port` in
+/// drivers/net/vxlan/vxlan_core.c).
+const VXLAN_PORT: u16 = 4789;
 
 impl Devices {
     /// Creates a macvlan device with RTM_NEWLINK above the device number `lower`, in the mode

@@ -12,7 +12,7 @@ use std::net::{IpAddr, SocketAddrV4};
 
 use netlink_packet_core::{DefaultNla, NLM_F_DUMP};
 
-use crate::attributes::{address, child, nested, text, word};
+use crate::attributes::{address, child, family, host_prefix_bits, nested, text, word};
 use crate::generic_netlink::{Family, attributes_of};
 use crate::netlink::Devices;
 use crate::netlink_channel::undecodable;
@@ -124,14 +124,10 @@ impl Wireguard {
         endpoint: SocketAddrV4,
         allowed: IpAddr,
     ) -> io::Result<()> {
-        let (family, bits) = match allowed {
-            IpAddr::V4(_) => (libc::AF_INET as u16, 32),
-            IpAddr::V6(_) => (libc::AF_INET6 as u16, 128),
-        };
         let range = [
-            DefaultNla::new(ALLOWEDIP_A_FAMILY, family.to_ne_bytes().to_vec()),
+            DefaultNla::new(ALLOWEDIP_A_FAMILY, u16::from(family(allowed)).to_ne_bytes().to_vec()),
             address(ALLOWEDIP_A_IPADDR, allowed),
-            DefaultNla::new(ALLOWEDIP_A_CIDR_MASK, vec![bits]),
+            DefaultNla::new(ALLOWEDIP_A_CIDR_MASK, vec![host_prefix_bits(allowed)]),
         ];
         let peer = [
             DefaultNla::new(PEER_A_PUBLIC_KEY, public.to_vec()),

@@ -7,11 +7,12 @@
 //! - RFC 4303 (ESP), RFC 4106 (AES-GCM in ESP)
 
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use netlink_packet_core::{DefaultNla, NLM_F_CREATE, NLM_F_EXCL};
 use netlink_sys::protocols::NETLINK_XFRM;
 
+use crate::attributes::{family, host_prefix_bits};
 use crate::netlink_channel::{Channel, Message, undecodable};
 
 const MSG_NEWSA: u16 = 0x10;
@@ -109,7 +110,7 @@ impl Xfrm {
         state.extend(no_limits());
         // What has passed, statistics, seq and reqid.
         state.extend([0; 32 + 12 + 8]);
-        state.extend(family(*to).to_ne_bytes());
+        state.extend(u16::from(family(*to)).to_ne_bytes());
         state.extend([MODE_TRANSPORT, REPLAY_WINDOW]);
         state.resize(STATE_BYTES, 0);
         // struct xfrm_algo_aead
@@ -138,9 +139,8 @@ impl Xfrm {
     /// [ip-xfrm(8)]: https://man7.org/linux/man-pages/man8/ip-xfrm.8.html
     #[doc(alias = "XFRM_MSG_NEWPOLICY")]
     pub fn add_policy(&self, from: IpAddr, to: IpAddr, direction: Direction) -> io::Result<()> {
-        let bits = if to.is_ipv4() { 32 } else { 128 };
         let mut policy = Vec::with_capacity(POLICY_BYTES);
-        policy.extend(selector(from, to, bits));
+        policy.extend(selector(from, to, host_prefix_bits(to)));
         policy.extend(no_limits());
         // What has passed, priority and index.
         policy.extend([0; 32 + 8]);
@@ -150,10 +150,8 @@ impl Xfrm {
         });
         policy.resize(POLICY_BYTES, 0);
         // struct xfrm_user_tmpl: transport mode takes the addresses of the packet.
-        let mut template = Vec::with_capacity(64);
-        template.extend([0; 20]);
-        template.extend([ESP, 0, 0, 0]);
-        template.extend(family(to).to_ne_bytes());
+        let mut template = id(Ipv4Addr::UNSPECIFIED.into(), 0);
+        template.extend(u16::from(family(to)).to_ne_bytes());
         // Padding, the source address and reqid.
         template.extend([0; 2 + 16 + 4]);
         template.extend([MODE_TRANSPORT, 0, 0, 0]);
@@ -178,7 +176,7 @@ impl Xfrm {
     pub fn bytes(&self, association: &Association) -> io::Result<u64> {
         let mut wanted = address(association.to).to_vec();
         wanted.extend(association.spi.to_be_bytes());
-        wanted.extend(family(association.to).to_ne_bytes());
+        wanted.extend(u16::from(family(association.to)).to_ne_bytes());
         wanted.push(ESP);
         wanted.resize(STATE_ID_BYTES, 0);
         let answers = self.channel.request(Message::new(MSG_GETSA, &wanted, &[]), 0)?;
@@ -202,16 +200,12 @@ fn address(address: IpAddr) -> [u8; 16] {
     }
 }
 
-fn family(address: IpAddr) -> u16 {
-    if address.is_ipv6() { libc::AF_INET6 as u16 } else { libc::AF_INET as u16 }
-}
-
 /// `struct xfrm_selector` of 56 bytes: both addresses, no ports, the family, the bits of the
 /// addresses that count, and neither a protocol, a device nor a user.
 fn selector(from: IpAddr, to: IpAddr, bits: u8) -> Vec<u8> {
     let mut selector = [address(to), address(from)].concat();
     selector.extend([0; 8]);
-    selector.extend(family(to).to_ne_bytes());
+    selector.extend(u16::from(family(to)).to_ne_bytes());
     selector.extend([bits, bits]);
     selector.resize(56, 0);
     selector

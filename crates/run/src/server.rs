@@ -39,8 +39,8 @@ pub struct ServerPlan {
     /// Requests per second in soaked windows.
     pub requests_per_s: f64,
     /// The mix of requests that every state was asked for, whole cycles of it in each window;
-    /// `None`: each response of a state has one length. With it, [`ServerState::response`] is the mean response,
-    /// and has no CRC-32.
+    /// `None`: each response of a state has one length. With it, [`ServerState::response`] is the
+    /// mean response, and has no CRC-32.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mix: Option<ServerMix>,
 }

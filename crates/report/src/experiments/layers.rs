@@ -25,8 +25,8 @@ pub(super) fn section(run: &Run, estimates: &Estimates, pivot: &Pivot) -> Sectio
         Some(format!("by {} {costs}", pivot.columns[column]))
     });
     let columns: Vec<String> = columns.collect();
-    let conclusion =
-        (!columns.is_empty()).then(|| format!("A MB costs, above {base}: {}.", columns.join("; ")));
+    let conclusion = (!columns.is_empty())
+        .then(|| format!("A MB costs, compared with {base}: {}.", columns.join("; ")));
     Section { parts: added.into_iter().collect(), conclusion }
 }
 
@@ -42,7 +42,7 @@ fn added(pivot: &Pivot, placed: Placed<'_>) -> Option<(f64, Option<f64>)> {
     Some((base * (ratio.value - 1.0), half))
 }
 
-/// `120 us more over vxlan and 900 us more over esp; no difference was shown over bridge`.
+/// `120 us more over vxlan and 900 us more over esp, no difference was shown over bridge`.
 fn costs(estimates: &Estimates, pivot: &Pivot, place: usize, column: usize) -> Option<String> {
     let (mut apart, mut same, mut undecided) = (Vec::new(), Vec::new(), Vec::new());
     for row in &pivot.rows {

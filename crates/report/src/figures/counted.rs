@@ -2,8 +2,9 @@
 //! `zc show --per`.
 
 use super::entry::{Column, Entry, Group, Needs, Per, Side, Value, bare, csv};
+use super::traffic::three_digits;
 use super::unit::{ACKS_PER_MB, PACKETS_PER_MB, US_PER_ACK, US_PER_CALL, US_PER_PACKET};
-use crate::digits::{significant, with_half_width};
+use crate::digits::with_half_width;
 use zc_analysis::{CellEstimate, Figure};
 
 pub(super) const COUNTED: &[Entry<CellEstimate>] = &[
@@ -102,8 +103,4 @@ const fn both(per: Per, unit: &'static str) -> Column {
 
 fn cost(figure: Figure) -> String {
     with_half_width(figure.value, figure.half_width)
-}
-
-fn three_digits(figure: Figure) -> String {
-    significant(figure.value)
 }

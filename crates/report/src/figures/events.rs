@@ -1,9 +1,10 @@
 //! The figures of hardware events, which are columns of the table of traffic.
 
 use super::entry::{Column, Entry, Group, Needs, Value, bare, csv};
+use super::traffic::three_digits;
 use super::unit::{CYCLES_PER_BYTE, INSTRUCTIONS_PER_BYTE, MISSES_PER_BYTE, RATIO};
-use crate::digits::{percent, significant};
-use zc_analysis::{CellEstimate, Figure};
+use crate::digits::percent;
+use zc_analysis::CellEstimate;
 
 pub(super) const EVENTS: &[Entry<CellEstimate>] = &[
     Entry {
@@ -12,7 +13,7 @@ pub(super) const EVENTS: &[Entry<CellEstimate>] = &[
         unit: CYCLES_PER_BYTE,
         value: Value::One(|cell| cell.events.cycles_per_byte),
         json: "events/cycles_per_byte",
-        columns: &[Column::number(Group::Traffic, ["cycles", "/byte"], per_byte)
+        columns: &[Column::number(Group::Traffic, ["cycles", "/byte"], three_digits)
             .shown(|cell| cell.events.cycles_per_byte.is_some())
             .needs(&[Needs::Shown])],
         csv: &[csv("cycles_per_byte")],
@@ -24,7 +25,7 @@ pub(super) const EVENTS: &[Entry<CellEstimate>] = &[
         unit: INSTRUCTIONS_PER_BYTE,
         value: Value::One(|cell| cell.events.instructions_per_byte),
         json: "events/instructions_per_byte",
-        columns: &[Column::number(Group::Traffic, ["instr.", "/byte"], per_byte)
+        columns: &[Column::number(Group::Traffic, ["instr.", "/byte"], three_digits)
             .shown(|cell| cell.events.instructions_per_byte.is_some())
             .needs(&[Needs::Shown])],
         csv: &[csv("instructions_per_byte")],
@@ -36,7 +37,7 @@ pub(super) const EVENTS: &[Entry<CellEstimate>] = &[
         unit: MISSES_PER_BYTE,
         value: Value::One(|cell| cell.events.llc_misses_per_byte),
         json: "events/llc_misses_per_byte",
-        columns: &[Column::number(Group::Traffic, ["LLC misses", "/byte"], per_byte)
+        columns: &[Column::number(Group::Traffic, ["LLC misses", "/byte"], three_digits)
             .shown(|cell| cell.events.llc_misses_per_byte.is_some())
             .needs(&[Needs::Shown])],
         csv: &[csv("llc_misses_per_byte")],
@@ -55,7 +56,3 @@ pub(super) const EVENTS: &[Entry<CellEstimate>] = &[
         metric: None,
     },
 ];
-
-fn per_byte(figure: Figure) -> String {
-    significant(figure.value)
-}

@@ -1,6 +1,7 @@
 //! The figures of a cell's sockets, in the order of their columns in the table of sockets.
 
 use super::entry::{Column, Entry, Group, Needs, Value, bare, csv};
+use super::traffic::integer;
 use super::unit::{BYTES, BYTES_PER_S, NONE, PACKETS};
 use crate::digits::{bytes, rate};
 use crate::text::shown;
@@ -112,10 +113,6 @@ fn congestion(cell: &CellEstimate) -> String {
 
 fn number(count: Option<u64>) -> Option<Figure> {
     count.map(|count| bare(count as f64))
-}
-
-fn integer(figure: Figure) -> String {
-    format!("{:.0}", figure.value)
 }
 
 fn in_bytes(figure: Figure) -> String {

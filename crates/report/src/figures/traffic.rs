@@ -131,7 +131,7 @@ pub(super) const TRAFFIC: &[Entry<CellEstimate>] = &[
     },
 ];
 
-fn integer(figure: Figure) -> String {
+pub(super) fn integer(figure: Figure) -> String {
     format!("{:.0}", figure.value)
 }
 
@@ -139,6 +139,6 @@ fn share(figure: Figure) -> String {
     percent(figure.value)
 }
 
-fn three_digits(figure: Figure) -> String {
+pub(super) fn three_digits(figure: Figure) -> String {
     significant(figure.value)
 }

@@ -39,7 +39,7 @@ const WIREGUARD_BYTES: u32 = 80;
 const SPIS: [u32; 2] = [0x7a63_0001, 0x7a63_0002];
 
 /// The smallest MTU with IPv6 (RFC 8200).
-const LEAST_MTU_OF_IP_6: u32 = 1280;
+pub(super) const LEAST_MTU_OF_IP_6: u32 = 1280;
 
 /// One end of a pair.
 #[derive(Clone, Copy)]

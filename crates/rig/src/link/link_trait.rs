@@ -49,8 +49,8 @@ pub trait Link: Send + Sync {
     /// Netlink failed.
     fn counters(&self) -> Result<LinkCounters>;
 
-    /// Bytes that its layer has carried so far, from any thread and namespace. `None` where there is
-    /// no layer, or one that counts in its sockets.
+    /// Bytes that its layer has carried so far, from any thread and namespace. `None` where there
+    /// is no layer, or one that counts in its sockets.
     ///
     /// # Errors
     /// Netlink failed.

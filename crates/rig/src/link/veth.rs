@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 
 use super::counters::read_counters;
-use super::layer::{self, End, Meter};
+use super::layer::{self, End, LEAST_MTU_OF_IP_6, Meter};
 use super::link_trait::{LayerBytes, Link};
 use super::refusal::{Policies, Stage, explain};
 use super::settings::Settings;
@@ -193,9 +193,11 @@ impl Wanted {
     }
 
     fn build_here(&self) -> std::result::Result<Veth, Unavailable> {
-        if let (IpVersion::V6, Some(bytes @ ..1280)) = (self.options.ip, self.options.mtu_bytes) {
+        if let (IpVersion::V6, Some(bytes @ ..LEAST_MTU_OF_IP_6)) =
+            (self.options.ip, self.options.mtu_bytes)
+        {
             return Err(Unavailable::unsupported(format!(
-                "IPv6 has no MTU of {bytes} bytes: at least 1280 (RFC 8200)"
+                "IPv6 has no MTU of {bytes} bytes: at least {LEAST_MTU_OF_IP_6} (RFC 8200)"
             )));
         }
         let no = |stage| move |error| explain(stage, &error, &self.policies);
@@ -254,10 +256,8 @@ impl Wanted {
         ];
         let (layer, layer_facts) = layer::build(&self.options, both)?;
         let stage = if self.options.ip == IpVersion::V6 { Stage::Ipv6 } else { Stage::Veth };
-        let [near, far] = match layer::devices(self.options.layer) {
-            Some(upper) => upper,
-            None => [self.card.device(), RECEIVER],
-        };
+        let [near, far] =
+            layer::devices(self.options.layer).unwrap_or([self.card.device(), RECEIVER]);
         let ends =
             [(&devices, near, addresses.sender), (&receiver_devices, far, addresses.receiver)];
         for (devices, device, _) in ends {

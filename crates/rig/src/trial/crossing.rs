@@ -63,7 +63,8 @@ fn enough(layer: Layer, crossed: u64, arrived: u64) -> Result<()> {
     Err(Error::failed(
         "bytes-past-the-layer",
         format!(
-            "{arrived} bytes arrived, and {layer} carried {crossed} of them: the others went past it"
+            "{arrived} bytes arrived, and {layer} carried {crossed} of them: the others went past \
+             it"
         ),
     )
     .help("something has changed a route, a policy or a device in the namespaces of the link"))
@@ -80,7 +81,7 @@ fn next(socket: &Connection) -> Result<u64> {
     mptcp::next_sequence(socket).map_err(|error| Error::os("read MPTCP_INFO", error))?.ok_or_else(
         || {
             Error::failed("not-mptcp", "a connection of MPTCP fell back to TCP")
-                .help("the other end has no MPTCP, or something on the way takes its options off")
+                .help("the other end has no MPTCP, or something on the way strips its options")
         },
     )
 }

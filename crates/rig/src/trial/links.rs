@@ -1,8 +1,8 @@
 //! The links of a run, and which of them the bytes of a cell travel over.
 //!
 //! MTU, offloads, the largest packet and what is above the device belong to a link. A run whose
-//! cells differ in them has a link for each combination, all of them up from beginning to end. Cells are then compared within one block,
-//! over devices that are not reconfigured.
+//! cells differ in them has a link for each combination, all of them up from beginning to end.
+//! Cells are then compared within one block, over devices that are not reconfigured.
 
 use std::os::fd::{AsRawFd as _, BorrowedFd};
 use std::path::PathBuf;

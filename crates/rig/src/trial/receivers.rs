@@ -7,13 +7,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::connection::Connection;
 use super::machine::Machine;
 use super::receiving::{self, RecvConfig};
+use super::sockets;
 use super::window::{APART_NS, SETTLE_NS, Threads};
 use super::worker::{
     Published, Ready, StillWanted, TrialError, Worker, await_message, pin_to, receive, sleep,
     spawn, timed_out,
 };
 use zc_kernel::clock::{monotonic_ns, sleep_until};
-use zc_kernel::tcp;
 use zc_run::{Reading, ReceiverSocket, RecvCounts, RemoteWindow, Result};
 
 /// Receivers that run.
@@ -62,11 +62,7 @@ impl Receivers {
 
     /// State of the first one's socket; `None` where the kernel does not say.
     fn first_socket(&self) -> Option<ReceiverSocket> {
-        let socket = &self.flows.first()?.side.socket;
-        Some(ReceiverSocket {
-            rcvbuf_bytes: tcp::rcvbuf(socket).ok()?,
-            rcv_ssthresh_bytes: tcp::info(socket).ok()?.rcv_ssthresh,
-        })
+        sockets::receiver_facts(&self.flows.first()?.side.socket)
     }
 
     fn counts(&self) -> RecvCounts {

@@ -337,13 +337,16 @@ impl Rig {
     }
 
     /// On failure, abandons the trial on the other machine too: it may be waiting for flows, or owe
-    /// an answer about a window.
+    /// an answer about a window. What the flows were to cross has duplicates of their sockets.
     pub(super) fn or_give_up<T, E>(
         &mut self,
         done: std::result::Result<T, E>,
     ) -> std::result::Result<T, E> {
-        if let (Err(_), Some(remote)) = (&done, &mut self.remote) {
-            remote.give_up();
+        if done.is_err() {
+            self.crossing = None;
+            if let Some(remote) = &mut self.remote {
+                remote.give_up();
+            }
         }
         done
     }

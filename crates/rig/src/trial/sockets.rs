@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use super::connection::Connection;
 use zc_kernel::tcp;
 use zc_run::units::size_text;
-use zc_run::{FixedParams, SocketFacts, Unavailable};
+use zc_run::{FixedParams, ReceiverSocket, SocketFacts, Unavailable};
 
 /// TCP_INFINITE_SSTHRESH (include/net/tcp.h).
 const NO_THRESHOLD: u32 = 0x7fff_ffff;
@@ -23,15 +23,22 @@ pub(super) fn facts(senders: &[&Connection], receiver: Option<&Connection>) -> O
     let names = senders.iter().map(|socket| tcp::congestion(socket).ok());
     let names: BTreeSet<String> = names.collect::<Option<_>>()?;
     let info = tcp::info(first).ok()?;
+    let receiver = receiver.and_then(receiver_facts);
     Some(SocketFacts {
         congestion: names.into_iter().collect::<Vec<_>>().join(", "),
         pacing_bytes_per_s: Some(info.pacing_rate).filter(|rate| *rate != u64::MAX),
         snd_ssthresh_packets: Some(info.snd_ssthresh).filter(|packets| *packets < NO_THRESHOLD),
         sndbuf_bytes: tcp::sndbuf(first).ok()?,
-        rcvbuf_bytes: receiver.and_then(|socket| tcp::rcvbuf(socket).ok()),
-        rcv_ssthresh_bytes: receiver
-            .and_then(|socket| tcp::info(socket).ok())
-            .map(|info| info.rcv_ssthresh),
+        rcvbuf_bytes: receiver.map(|receiver| receiver.rcvbuf_bytes),
+        rcv_ssthresh_bytes: receiver.map(|receiver| receiver.rcv_ssthresh_bytes),
+    })
+}
+
+/// Current parameters of a socket that receives. `None` where the kernel does not say.
+pub(super) fn receiver_facts(socket: &Connection) -> Option<ReceiverSocket> {
+    Some(ReceiverSocket {
+        rcvbuf_bytes: tcp::rcvbuf(socket).ok()?,
+        rcv_ssthresh_bytes: tcp::info(socket).ok()?.rcv_ssthresh,
     })
 }
 

@@ -1,5 +1,5 @@
-//! `layer`: what is between TCP and the pair of devices of the link `veth`: a virtual device at each
-//! end, encryption, or several paths below one connection. Each layer of a plan has a link of its
+//! `layer`: what is between TCP and the pair of devices of the link `veth`: a virtual device at
+//! each end, encryption, or Multipath TCP over one subflow. Each layer of a plan has a link of its
 //! own.
 
 use super::definition::{Definition, FactorOption, Parameter};
@@ -76,8 +76,8 @@ impl Definition for LayerFactor {
     }
 
     fn option(&self) -> Option<FactorOption> {
-        let help = "What is above the devices of the link veth, separated by commas: bridge, macvlan, \
-            vxlan, wireguard, esp, mptcp [default: plain, or the plan's]";
+        let help = "What is above the devices of the link veth, separated by commas: bridge, \
+                    macvlan, vxlan, wireguard, esp, mptcp [default: plain, or the plan's]";
         let option = FactorOption::carried(NAME, "NAME", "gso-max", help);
         Some(option.with_names(Layer::NAMES).several())
     }

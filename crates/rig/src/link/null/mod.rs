@@ -61,7 +61,8 @@ pub(super) fn card<'a>(links: impl IntoIterator<Item = &'a LinkOptions>) -> Card
 fn can_be(options: &LinkOptions) -> std::result::Result<(), Unavailable> {
     if !options.layer.is_plain() {
         return Err(Unavailable::unsupported(format!(
-            "the null link looks for TCP behind Ethernet and IP, and there is nobody behind {}",
+            "the null link acknowledges only TCP that is right behind Ethernet and IP, and has no \
+             layer {}",
             options.layer
         ))
         .remedy("--link veth"));

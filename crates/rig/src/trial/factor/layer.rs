@@ -20,8 +20,6 @@ impl Effect for LayerEffect {
         } else {
             return None;
         };
-        Some(Unavailable::unsupported(format!(
-            "zc has {what} over TCP or UDP only, not over MPTCP"
-        )))
+        Some(Unavailable::unsupported(format!("zc does not support MPTCP for {what}")))
     }
 }

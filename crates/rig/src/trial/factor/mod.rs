@@ -3,8 +3,8 @@
 //! Each implements the hooks of [`Effect`] that it needs; the trial calls the hooks of all. A
 //! factor that sets one TCP option of the sender needs no file: its definition in `zc-run` names
 //! the option ([`zc_run::factor::Definition::tcp_option`]). `flows`, `rate`, `recv` and `send` are
-//! parameters of every trial, and `mtu`, `offloads`, `gso-max` and `layer`
-//! choose its link (`trial::links`).
+//! parameters of every trial, and `mtu`, `offloads`, `gso-max` and `layer` choose its link
+//! (`trial::links`).
 
 mod align;
 mod clients;
