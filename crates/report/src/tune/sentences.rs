@@ -112,7 +112,7 @@ fn together(answer: &Answer) -> Vec<String> {
     let stay = &lines[..*enough];
     if answer.change.len() < stay.len() {
         let found = match steps.last().and_then(|all| all.broke.as_ref()) {
-            Some(how) => format!("the server did not answer as now ({})", escape(how, 300)),
+            Some(how) => format!("the server did not answer as it does now ({})", escape(how, 300)),
             None => {
                 let ratio = ratio.map(|ratio| format!(" ({})", ratio_text(ratio)));
                 format!("nothing was shown to be saved{}", ratio.unwrap_or_default())
