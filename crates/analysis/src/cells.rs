@@ -88,17 +88,20 @@ pub(super) fn ratios(kept: &KeptBlocks, place: usize) -> Sides<RatioFigure> {
 }
 
 fn to_base(kept: &KeptBlocks, place: usize, side: Side) -> Option<RatioFigure> {
-    let wander = kept.wanders.ratios(side).filter(|_| !kept.index.wanders_with_its_baseline(place));
-    ratio(&to_base_pairs(kept, place, side), kept.level, wander)
-        .map(|ratio| ratio_figure(&ratio, kept.header.plan.target))
+    let together = kept.index.wanders_with_its_baseline(place);
+    ratio_of(kept, &to_base_pairs(kept, place, side), side, together)
 }
 
 /// The cost of a cell divided by that of any other one.
 pub(super) fn ratio_by(kept: &KeptBlocks, place: usize, by: usize) -> Option<RatioFigure> {
-    let wander = kept.wanders.ratios(Side::Both);
-    let wander = wander.filter(|_| !kept.index.wander_together(place, by));
-    ratio(&pairs(&kept.costs, place, &[by], Side::Both), kept.level, wander)
-        .map(|ratio| ratio_figure(&ratio, kept.header.plan.target))
+    let together = kept.index.wander_together(place, by);
+    ratio_of(kept, &pairs(&kept.costs, place, &[by], Side::Both), Side::Both, together)
+}
+
+/// The ratio of pairs of costs, which wander `together` or not.
+fn ratio_of(kept: &KeptBlocks, pairs: &[Pair], side: Side, together: bool) -> Option<RatioFigure> {
+    let wander = kept.wanders.ratios(side).filter(|_| !together);
+    ratio(pairs, kept.level, wander).map(|ratio| ratio_figure(&ratio, kept.header.plan.target))
 }
 
 fn to_base_pairs(kept: &KeptBlocks, place: usize, side: Side) -> Vec<Pair> {

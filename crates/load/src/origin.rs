@@ -98,8 +98,8 @@ impl Origin {
         }
     }
 
-    /// The same server, which may be missing when the load starts. A connection that cannot be opened
-    /// then is opened for the first request that takes its place.
+    /// The same server, which may be missing when the load starts. A connection that cannot be
+    /// opened then is opened for the first request that is to use it.
     #[must_use]
     pub fn may_be_missing(self) -> Self {
         Self { may_be_missing: true, ..self }

@@ -238,7 +238,7 @@ impl Watcher<'_> {
         }
         period.elapsed_ns = before.at_ns.saturating_sub(begun_ns);
         self.last = Some(before);
-        // Since the begin: on a busy machine a soaker may get no time in one period.
+        // Since the start: on a busy machine a soaker may get no time in one period.
         period.seen.start.pace = self.meter.soakers().pace();
         // Since zc started, and with what was done between the periods.
         let used_ns = (clock::process_cpu_ns(), self.meter.soakers().cpu_ns());

@@ -35,8 +35,10 @@ pub fn answer(phases: &Phases<'_>, question: &Question<'_>) -> Answer {
         per_core_hour: question.price.map(|price| price.per_core_hour),
     };
     let lines = question.lines;
-    let mut verdicts = verdict::verdicts(phases, lines);
-    let winners = verdict::of_verdicts(phases, lines, &verdicts);
+    // As they were when the last run was prepared: its states are made of these lines.
+    let before = Phases { together: None, ..*phases };
+    let mut verdicts = verdict::verdicts(&before, lines);
+    let winners = verdict::of_verdicts(&before, lines, &verdicts);
     let measured = phases.together.filter(|_| winners.len() > 1);
     let saves = |at: &usize| matches!(verdicts[*at], LineVerdict::Change { saves: Some(_), .. });
     let must_save = winners.iter().any(saves);

@@ -3,14 +3,14 @@
 //! The lines are added one after the other, in an order that is fixed before they are measured: the
 //! one that saves most, the one that lowers p99 most without saving, then the others by what they
 //! save. Each step is a state of one run. From the end they are taken away again, as in backward
-//! elimination, as long as what is left is shown to cost no more than all of them, by less than a
-//! margin, and p99 does not seem to be lower with all. Leaving out each line by itself would not do:
-//! of two lines that do the same each adds nothing beside the other, and both would go.
+//! elimination, as long as what is left is shown to cost less than a margin more than all of them,
+//! and p99 does not seem to be lower with all. Leaving out each line by itself would not do: of two
+//! lines that do the same each adds nothing beside the other, and both would go.
 //!
 //! The first step that is not shown to be enough ends the sequence, so each may be tested with the
 //! whole error: that any line goes that saves more than the margin beside those that stay has a
-//! chance of at most 2.5 %, the error at one end of an interval (P. R. Rosenbaum, Testing hypotheses
-//! in order, Biometrika 95, 2008, 248-252).
+//! chance of at most 2.5 %, the error at one end of an interval (P. R. Rosenbaum, Testing
+//! hypotheses in order, Biometrika 95, 2008, 248-252).
 
 use super::latency::may_fall;
 use super::line::Line;
@@ -61,8 +61,8 @@ pub(super) fn steps(phase: Phase<'_>, lines: usize) -> Vec<Step> {
     (1..=lines).map(step).collect()
 }
 
-/// How many of the lines are enough: all, unless fewer are shown to be. If they are to save CPU, all
-/// of them have to be shown to do so.
+/// How many of the lines are enough: all, unless fewer are shown to be. If they are to save CPU,
+/// all of them have to be shown to do so.
 pub(super) fn enough(phase: Phase<'_>, steps: &[Step], must_save: bool) -> usize {
     let lines = steps.len();
     let Some((all, fewer)) = steps.split_last() else { return 0 };

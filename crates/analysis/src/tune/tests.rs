@@ -194,6 +194,20 @@ fn what_gains_something_else_comes_second_and_stays() {
     assert_eq!(answer.saving.unwrap().phase, PhaseName::Together);
 }
 
+/// Of few lines the scatter of a p99 is that of the present state in all runs.
+#[test]
+fn lines_that_were_measured_together_are_not_chosen_anew_by_that_run() {
+    let truths = [same(0.8, 1.0), same(0.85, 1.0), Truth { p99: 0.5, ..NEUTRAL }];
+    let mut tuning = World::quiet(21).tune(&truths);
+    let (run, estimates) = tuning.together.as_mut().unwrap();
+    let again = run.end.as_mut().unwrap().latencies.last_mut().unwrap();
+    again.up_to_ns.iter_mut().for_each(|ns| *ns *= 10);
+    *estimates = estimate(run);
+    let answer = tuning.answer();
+    assert_eq!(answer.together.unwrap().lines, [0, 2, 1]);
+    assert_eq!(answer.change, [0, 2]);
+}
+
 #[test]
 fn lines_with_which_together_the_server_ends_leave_the_best_one() {
     let mut tuning = World::quiet(22).tune(&[truth(0.8), truth(0.9)]);

@@ -99,8 +99,8 @@ fn verdict(phases: &Phases<'_>, index: usize, line: &Line) -> LineVerdict {
     }
 }
 
-/// The share by which a state is dearer than the present one, by its own interval: one that does not
-/// reach the rate is in no comparison of the run.
+/// The share by which a state is dearer than the present one, by its own interval: one that does
+/// not reach the rate is in no comparison of the run.
 fn dearer(state: &State<'_>) -> Option<f64> {
     let ratio = state.cell.ratio.both?;
     ratio.interval.is_some_and(|interval| interval.low > 1.0).then_some(ratio.value - 1.0)

@@ -201,7 +201,7 @@ fn method(page: &mut Page) {
          a line look better (Cox, Biometrika 62, 1975). The lines to change were then measured \
          together, as effects do not add up, one more in each state, in an order that was fixed \
          before. From the end they were left out as long as the others were shown to be enough, \
-         which errs in at most 2.5 % of all cases (Rosenbaum, Biometrika 95, 2008). A p99 counts as changed only beyond what the present \
-         state differs from itself.</p>\n</section>\n",
+         which errs in at most 2.5 % of all cases (Rosenbaum, Biometrika 95, 2008). A p99 counts \
+         as changed only beyond what the present state differs from itself.</p>\n</section>\n",
     );
 }

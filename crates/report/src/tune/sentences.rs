@@ -112,7 +112,7 @@ fn together(answer: &Answer) -> Vec<String> {
     let stay = &lines[..*enough];
     if answer.change.len() < stay.len() {
         let found = match steps.last().and_then(|all| all.broke.as_ref()) {
-            Some(how) => format!("the server did not answer as now ({})", escape(how, 300)),
+            Some(how) => format!("the server did not answer as it does now ({})", escape(how, 300)),
             None => {
                 let ratio = ratio.map(|ratio| format!(" ({})", ratio_text(ratio)));
                 format!("nothing was shown to be saved{}", ratio.unwrap_or_default())
@@ -120,10 +120,9 @@ fn together(answer: &Answer) -> Vec<String> {
         };
         let others = &lines[1..];
         return vec![format!(
-            "Together with {}, which {} by {}, {found}: change the one, and measure again.",
+            "Together with {}, which {}, {found}: change the one, and measure again.",
             names(others),
-            if others.len() == 1 { "helps" } else { "help" },
-            if others.len() == 1 { "itself" } else { "themselves" },
+            help_alone(others.len()),
         )];
     }
     let mut all = Vec::new();
@@ -135,19 +134,22 @@ fn together(answer: &Answer) -> Vec<String> {
     }
     let go = &lines[*enough..];
     if let Some(by_all) = steps.get(enough - 1).and_then(|step| step.by_all) {
-        let (help, themselves, add, them) = match go.len() {
-            1 => ("helps", "itself", "adds", "it"),
-            _ => ("help", "themselves", "add", "them"),
-        };
+        let (add, them) = if go.len() == 1 { ("adds", "it") } else { ("add", "them") };
         all.push(format!(
-            "{} {help} by {themselves} and {add} nothing beside {}: without {them} a request takes \
-             no more CPU than with all ({}).",
+            "{} {} and {add} nothing beside {}: without {them} a request takes no more CPU than \
+             with all ({}).",
             names(go),
+            help_alone(go.len()),
             if stay.len() == 1 { "this one" } else { "these" },
             ratio_text(&by_all),
         ));
     }
     all
+}
+
+/// What so many lines do one by one.
+fn help_alone(lines: usize) -> &'static str {
+    if lines == 1 { "helps by itself" } else { "help by themselves" }
 }
 
 /// What the change is worth at the rates that are known.

@@ -46,7 +46,7 @@ pub fn gather(main: &str, files: &mut dyn Files) -> Result<String> {
         })?;
         let mut included = Vec::new();
         for (include, line) in includes(&text) {
-            let full = tree::included(&include, folder);
+            let full = tree::completed(&include, folder);
             let by = format!("file \"{}\", line {line}", escape(&path, 300));
             let found = match glob::is_pattern(&full) {
                 true => glob::expand(&full, &mut |folder| files.names(folder)),

@@ -223,7 +223,7 @@ impl<'a> Reading<'a> {
         out: &mut Vec<Directive>,
     ) -> Read<()> {
         let (file, line) = (include.place.file, include.line);
-        let path = tree::included(include.first(), self.folder);
+        let path = tree::completed(include.first(), self.folder);
         let files = match self.paths.get(path.as_str()) {
             Some(&index) => vec![index],
             None if glob::is_pattern(&path) => self.matching(&path),

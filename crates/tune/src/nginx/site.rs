@@ -7,7 +7,7 @@ use zc_run::{Error, Result, escape};
 use super::answer;
 use super::listen::{self, Address};
 use super::server_name;
-use super::tree::{Config, Directive, all};
+use super::tree::{self, Config, Directive, all};
 
 /// Whether the site is asked with or without TLS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -116,10 +116,10 @@ impl Config {
     /// variable, `data:`, `engine:` or `store:` is no file and stays.
     pub(super) fn in_folder(&self, path: &str) -> String {
         let is_no_file = ["$", "data:", "engine:", "store:"].iter().any(|p| path.starts_with(p));
-        if path.starts_with('/') || is_no_file || path.is_empty() {
-            return path.to_owned();
+        match is_no_file || path.is_empty() {
+            true => path.to_owned(),
+            false => tree::completed(path, self.folder()),
         }
-        format!("{}/{path}", self.folder())
     }
 
     /// The server block of a site.

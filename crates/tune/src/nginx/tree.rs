@@ -63,8 +63,8 @@ pub(super) fn folder(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(folder, _)| folder)
 }
 
-/// The path of an `include`, relative to the folder of the main file.
-pub(super) fn included(path: &str, folder: &str) -> String {
+/// A path of an `include` or a certificate as nginx completes it, by the folder of the main file.
+pub(super) fn completed(path: &str, folder: &str) -> String {
     if path.starts_with('/') { path.to_owned() } else { format!("{folder}/{path}") }
 }
 

@@ -1,8 +1,8 @@
 //! The table of candidates: which lines are worth a try in a configuration, and which cannot be
 //! tried here.
 //!
-//! Defaults are nginx's, per <https://nginx.org/en/docs/>. A line is tried the other way round where
-//! the configuration has it already, and left out where it would change nothing.
+//! Defaults are nginx's, per <https://nginx.org/en/docs/>. A line is tried the other way round
+//! where the configuration has it already, and left out where it would change nothing.
 
 mod connections;
 mod context;

@@ -49,7 +49,7 @@ pub(super) fn first_responses(
     steps: &mut Steps<'_>,
 ) -> Result<FirstResponses> {
     let mut first = FirstResponses::default();
-    // Until when the others may listen: they are started with the first, and share its CPU.
+    // By then the others have to listen: they are started with the first, and share its CPU.
     let mut late = Instant::now();
     for (origin, each) in options.states.iter().enumerate() {
         steps.enter_state(Some(&each.state))?;
@@ -97,7 +97,7 @@ fn once_it_listens(
     served: &mut Served,
     steps: &Steps<'_>,
 ) -> Result<()> {
-    // Only of what does not listen it is known that it may still do so.
+    // What does not listen may still do so; what answers wrongly stays wrong.
     let attempt = || match load.check(origin) {
         Err(error) if error.id == "cannot-connect" => Err(error),
         answered => Ok(answered),

@@ -7,9 +7,9 @@ use zc_run::{Cell, ResponseFacts, ServerMix};
 use zc_servers::{Replayed, Whole};
 
 /// The least time that the schedule of a window takes. Neighbours on a shared host slow a server
-/// for about a second: with windows of 250 ms the CPU time of a response correlated by 0.6 with that
-/// of the next trial, and intervals were three times as wide as with windows of 50 ms in the same
-/// time.
+/// for about a second: with windows of 250 ms the CPU time of a response correlated by 0.6 with
+/// that of the next trial, and intervals were three times as wide as with windows of 50 ms in the
+/// same time.
 const LEAST_S: f64 = 0.05;
 
 /// Cycles at top speed: of one alone, its longest response would be most of the time.

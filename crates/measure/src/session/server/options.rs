@@ -17,8 +17,8 @@ pub struct ServerOptions {
     /// The commands of states that have one.
     pub commands: Option<HostStates>,
     /// The requests that every state is asked for in turn, whatever the path of its URL, each of
-    /// which says what is expected; whole cycles of them in each window. A state that answers otherwise is
-    /// left out and said. `None`: a state is asked for its URL.
+    /// which says what is expected; whole cycles of them in each window. A state that answers
+    /// otherwise is left out and reported. `None`: a state is asked for its URL.
     pub mix: Option<Targets>,
     /// The command that starts the server, in the foreground; `None` if the server is there.
     pub serve: Option<String>,

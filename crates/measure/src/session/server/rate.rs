@@ -34,8 +34,8 @@ const STEPS: [f64; 3] = [5.0, 2.0, 1.0];
 /// two runs by the server.
 const HIGHEST: f64 = 5_000.0;
 
-/// The rate for a mix: one that the present state can well sustain. A state that cannot is told, and
-/// does not lower it for all: at a low rate costs are less certain.
+/// The rate for a mix: one that the present state can well sustain. A state that cannot is reported
+/// and does not lower it for all: at a low rate costs are less certain.
 ///
 /// # Errors
 /// Same as [`choose`].
@@ -73,7 +73,7 @@ pub(super) fn top_speeds_or_errors(
     Ok((speeds, failed))
 }
 
-/// The top speeds. What is done where a cell fails, `failed` says.
+/// The top speeds. `failed` decides what becomes of a cell that fails.
 fn speeds_unless(
     rig: &mut ServerRig,
     cells: &[Cell],
