@@ -80,6 +80,14 @@ impl KernelArgs {
             let message = format!("--kernel: both kernels are called \"{}\"", old.name);
             return Err(Error::usage("kernels-of-one-name", message).help(help));
         }
+        // Of each round there is a file of the first kernel again.
+        if new.name == format!("{}-again", old.name) {
+            let message = format!(
+                "--kernel: files of boots of \"{}\" again would be called as those of \"{}\"",
+                old.name, new.name
+            );
+            return Err(Error::usage("kernels-of-one-name", message).help(help));
+        }
         Ok([old, new])
     }
 }
@@ -131,6 +139,7 @@ mod tests {
             (&["A=a"][..], "not-two-kernels"),
             (&["A=a", "B=b", "C=c"], "not-two-kernels"),
             (&["A=a", "A=b"], "kernels-of-one-name"),
+            (&["A=a", "A-again=b"], "kernels-of-one-name"),
             (&["a", "B=b"], "invalid-kernel"),
             (&["A=", "B=b"], "invalid-kernel"),
             (&["=a", "B=b"], "invalid-kernel"),
