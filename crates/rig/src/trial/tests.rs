@@ -198,10 +198,9 @@ fn datagrams_that_are_lost_are_counted_and_end_no_trial() {
     for send in [SendPath::UdpSend, SendPath::UdpSendmmsg] {
         let cell = cell_at(send, RecvPath::UdpRecvmsg, &[]);
         let trial = rig.run(&cell, TrialKind::TopSpeed).unwrap();
+        // Of the whole trial: beside others a window's ends see nothing, or what was sent before.
         let lost = trial.whole_lost_bytes.expect("datagrams may be lost");
         assert!(lost > 0 && lost < trial.whole_bytes, "{send}: {lost} of {}", trial.whole_bytes);
-        let arrived = in_window(&trial, |reading| reading.received.bytes);
-        assert!(arrived > 0 && arrived < in_window(&trial, |reading| reading.sent.bytes), "{send}");
     }
     let stream = rig.run(&cell(SendPath::ReadSend, Levels::default()), TrialKind::TopSpeed);
     assert_eq!(stream.unwrap().whole_lost_bytes, None);
