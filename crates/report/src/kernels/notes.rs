@@ -23,10 +23,12 @@ pub(super) fn above(report: &KernelsReport) -> Vec<Note> {
         None => "the host's by KVM, each bound to one of the host's".to_owned(),
         Some(why) => format!("emulated, as {}", escape(why, 300)),
     };
-    notes.push(note(
-        "guests",
-        format!("{}, {on}; {} MiB", count(guest.cpus, "CPU"), guest.memory_mib),
-    ));
+    let mut guests = format!("{}, {on}; {} MiB", count(guest.cpus, "CPU"), guest.memory_mib);
+    if let Some(far) = &guest.far_kernel {
+        let far = escape(far, 40);
+        guests.push_str(&format!("; two on a wire, of which the far one has {far} in every boot"));
+    }
+    notes.push(note("guests", guests));
     for boot in &report.boots {
         if let BootOutcome::Dropped { why, last_lines } = &boot.outcome {
             let which = format!("round {}, {}", boot.round, escape(&report.name(boot.arm), 40));
@@ -124,6 +126,9 @@ pub(super) fn below(report: &KernelsReport) -> Vec<Note> {
     }
     if !compared.emulated && !compared.net && compared.rounds > 0 {
         notes.push(crate::compare::gross());
+    }
+    if compared.wire && compared.rounds > 0 {
+        notes.push(note("costs", "those of the near guest, which sends"));
     }
     if report.interrupted {
         notes.push(note("interrupted", "this is what was measured by then"));

@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 
 use super::super::tell;
 use super::rounds::orders;
+use super::wire;
 use zc_analysis::compare::kernels::Arm;
-use zc_guest::{Boot, Ended, Job, Kernel, Machine, OUT, OWN_PROGRAM, Outcome, boot};
+use zc_guest::{Boot, Ended, Job, Kernel, Machine, OUT, OWN_PROGRAM, Outcome, Pair, boot};
 use zc_kernel::stop::Stop;
 use zc_run::{Error, Result, escape, units};
 
@@ -29,6 +30,8 @@ pub(super) struct Plan<'a> {
     pub(super) machine: &'a Machine,
     /// The words of `zc run` in a guest.
     pub(super) words: Vec<OsString>,
+    /// Whether a boot is two guests on a wire, of which the far one has the first kernel.
+    pub(super) wire: bool,
     pub(super) seed: u64,
     /// The most rounds.
     pub(super) rounds: usize,
@@ -69,7 +72,13 @@ impl Plan<'_> {
         let budget = units::duration_text(self.boot_budget_ns);
         let out = format!("{OUT}/{file}");
         let first = [OWN_PROGRAM, "run", "--budget", &budget, "--out", &out].map(OsString::from);
-        first.into_iter().chain(self.words.iter().cloned()).collect()
+        let way = if self.wire { wire::way(self.booting()) } else { Vec::new() };
+        first.into_iter().chain(way).chain(self.words.iter().cloned()).collect()
+    }
+
+    /// What a boot may take besides its run.
+    fn booting(&self) -> Duration {
+        if self.machine.is_emulated() { BOOTING_EMULATED } else { BOOTING }
     }
 }
 
@@ -120,23 +129,38 @@ fn one(
         take_in: first.map(OsString::from),
         ..Job::default()
     };
-    let besides = if plan.machine.is_emulated() { BOOTING_EMULATED } else { BOOTING };
-    let limit = Duration::from_nanos(plan.boot_budget_ns) + besides;
+    let limit = Duration::from_nanos(plan.boot_budget_ns) + plan.booting();
     let out = plan.out.canonicalize().map_err(|error| Error::os("find the folder", error))?;
     let kernel = plan.kernel(arm);
     let guest = Boot { kernel, machine: plan.machine, job: &job, share: Some(&out), limit };
-    let outcome = boot(guest, stop, &mut io::sink())?;
-    if outcome.ended == Ended::Stopped {
+    let (outcome, far) = if plan.wire {
+        let Pair { near, far } = wire::booted(guest, &plan.kernels[0], stop)?;
+        (near, Some(far))
+    } else {
+        (boot(guest, stop, &mut io::sink())?, None)
+    };
+    let is_stopped = |outcome: &Outcome| outcome.ended == Ended::Stopped;
+    if is_stopped(&outcome) && far.as_ref().is_none_or(is_stopped) {
         return Ok(None);
     }
-    let saved = out.join(&file).metadata().is_ok_and(|found| found.len() > 0);
     let took = outcome.took;
-    let file = if saved { Ok(file) } else { Err(why(&outcome, limit)) };
+    let saved = out.join(&file);
+    let why = |outcome: &Outcome, command: &str| why(outcome, command, limit);
+    let file = match far.and_then(|far| wire::why(&far, &outcome, why)) {
+        Some((why, last_lines)) => {
+            // Half a run, which the near guest saved when it was alone.
+            drop(std::fs::remove_file(saved));
+            Err((format!("the far guest ({}): {why}", plan.names[0]), last_lines))
+        }
+        None if saved.metadata().is_ok_and(|found| found.len() > 0) => Ok(file),
+        None => Err(why(&outcome, "zc run")),
+    };
     Ok(Some(Made { round, arm, took, file }))
 }
 
-/// Why a boot has no run, and the last lines of who knows more.
-fn why(outcome: &Outcome, limit: Duration) -> (String, Vec<String>) {
+/// Why a guest has not done what it was booted for, which is `command`, and the last lines of who
+/// knows more.
+fn why(outcome: &Outcome, command: &str, limit: Duration) -> (String, Vec<String>) {
     match &outcome.ended {
         Ended::Job(code) => {
             let lines: Vec<&str> = outcome.output.lines().collect();
@@ -145,7 +169,7 @@ fn why(outcome: &Outcome, limit: Duration) -> (String, Vec<String>) {
             let last =
                 if error.is_empty() { lines.len().saturating_sub(LAST_LINES) } else { lines.len() };
             let last = lines[last..].iter().map(|line| escape(line, 200)).collect();
-            (format!("zc run ended in it with {code}{error}"), last)
+            (format!("{command} ended in it with {code}{error}"), last)
         }
         Ended::Failed(why) => (why.clone(), outcome.last_lines(LAST_LINES)),
         Ended::Late | Ended::Stopped => (
@@ -186,17 +210,17 @@ mod tests {
     fn a_boot_without_a_run_says_why() {
         let limit = Duration::from_secs(105);
         let said = "3 of 9\nerror: the link \"null\" is missing [link-missing]\nhint: veth\n";
-        let (text, last) = why(&outcome(Ended::Job(4), said, ""), limit);
+        let (text, last) = why(&outcome(Ended::Job(4), said, ""), "zc run", limit);
         assert_eq!(text, "zc run ended in it with 4: the link \"null\" is missing [link-missing]");
         assert!(last.is_empty());
-        let (text, last) = why(&outcome(Ended::Job(139), "a\nb\n", ""), limit);
+        let (text, last) = why(&outcome(Ended::Job(139), "a\nb\n", ""), "zc run", limit);
         assert_eq!(text, "zc run ended in it with 139");
         assert_eq!(last, ["a", "b"]);
-        let (text, last) = why(&outcome(Ended::Late, "", "[ 1] x\n"), limit);
+        let (text, last) = why(&outcome(Ended::Late, "", "[ 1] x\n"), "zc run", limit);
         assert!(text.contains("hangs") && text.contains("105 s"), "{text}");
         assert_eq!(last, ["[ 1] x"]);
         let panic = "the kernel panicked: no root".to_owned();
-        let (text, _) = why(&outcome(Ended::Failed(panic.clone()), "", ""), limit);
+        let (text, _) = why(&outcome(Ended::Failed(panic.clone()), "", ""), "zc run", limit);
         assert_eq!(text, panic);
     }
 }

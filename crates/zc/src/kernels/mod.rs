@@ -6,6 +6,7 @@ mod build;
 mod conduct;
 mod result;
 mod rounds;
+mod wire;
 mod words;
 
 use std::ffi::OsString;
@@ -28,26 +29,32 @@ const BUDGET: Duration = Duration::from_secs(20 * 60);
 /// Rounds on an emulated machine, where more of them say nothing more.
 const EMULATED_ROUNDS: usize = 2;
 
-/// Compares two kernels under the line of an experiment whose options were checked.
+/// Compares two kernels under the line of an experiment whose options were checked; `wire`: a boot
+/// is two guests, joined by a wire.
 ///
 /// # Errors
 /// - [`ErrorKind::Usage`]: an option is not valid, or of no use in a guest.
 /// - [`ErrorKind::Input`]: a kernel cannot be booted as it is.
-/// - [`ErrorKind::Unsupported`]: there is no QEMU, no memory, or this is no x86-64.
+/// - [`ErrorKind::Unsupported`]: there is no QEMU, no memory, or this is no x86-64; there are too few
+///   CPUs for two guests.
 /// - [`ErrorKind::Output`]: the folder of the runs cannot be made.
 /// - [`ErrorKind::Failed`]: a tree cannot be built.
 /// - [`ErrorKind::NothingKept`]: no boot of a kernel was measured; what was seen has been printed.
 /// - [`ErrorKind::Interrupted`]: Ctrl-C; what there is has been printed.
-pub(super) fn run(line: &RunArgs, args: &KernelArgs) -> Result<()> {
+pub(super) fn run(line: &RunArgs, args: &KernelArgs, wire: bool) -> Result<()> {
     let typed: Vec<OsString> = std::env::args_os().skip(1).collect();
-    let words = words::of_guest(&typed)?;
+    let words = words::of_guest(&typed, wire)?;
     let named = args.two()?;
     let Some(measuring) = line.measuring() else { return Ok(()) };
     let out = measuring.out.clone().unwrap_or_else(default_folder);
     check_folder(&out)?;
     let stop = interrupt::flag()?;
     let machine = Machine::find()?;
-    machine.check_memory()?;
+    if wire {
+        machine.check_pair()?
+    } else {
+        machine.check_memory()?
+    }
     if let Some(command) = &args.build {
         for kernel in &named {
             build::build(command, &kernel.place)?;
@@ -73,6 +80,7 @@ pub(super) fn run(line: &RunArgs, args: &KernelArgs) -> Result<()> {
         kernels: &kernels,
         machine: &machine,
         words,
+        wire,
         seed: seed(line).unwrap_or_else(drawn_seed),
         rounds: most,
         budget,

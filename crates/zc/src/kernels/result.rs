@@ -94,6 +94,7 @@ fn report(asked: &Asked<'_>, opened: Vec<Option<Result<Saved>>>) -> KernelsRepor
         machine: GuestFacts {
             cpus: plan.machine.cpus,
             memory_mib: plan.machine.memory_mib,
+            far_kernel: plan.wire.then(|| plan.names[0].clone()),
             emulated_because: match &plan.machine.accelerator {
                 Accelerator::Kvm => None,
                 Accelerator::Emulated { why } => Some(why.clone()),

@@ -1,5 +1,6 @@
 //! The words of `zc run` in a guest: those that were typed, but for what is about kernels, about the
-//! whole and about how the result is printed.
+//! whole and about how the result is printed. On a wire the guest has the way to the other one in
+//! place of a link.
 
 use std::ffi::OsString;
 
@@ -33,11 +34,15 @@ const NOT_THERE: [(&str, &str); 7] = [
     ("like", "a saved run is not of a guest"),
 ];
 
-/// The words after `run`; `typed` are those after the name of the program.
+/// Options that the wire between two guests cannot follow, besides those of the link `null`.
+const NOT_ON_A_WIRE: [&str; 4] = ["ip", "mtu", "offloads", "layer"];
+
+/// The words after `run`, in a guest that is on a wire or not; `typed` are those after the name of
+/// the program.
 ///
 /// # Errors
-/// [`ErrorKind::Usage`](zc_run::ErrorKind): an option is of no use in a guest.
-pub(super) fn of_guest(typed: &[OsString]) -> Result<Vec<OsString>> {
+/// [`ErrorKind::Usage`](zc_run::ErrorKind): an option is of no use in a guest, or on a wire.
+pub(super) fn of_guest(typed: &[OsString], wire: bool) -> Result<Vec<OsString>> {
     let texts: Vec<String> = typed.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let classes = run_line::classify(texts.iter().map(String::as_str), &[]);
     let mut words = Vec::new();
@@ -52,7 +57,13 @@ pub(super) fn of_guest(typed: &[OsString]) -> Result<Vec<OsString>> {
                 Error::usage("option-not-with-kernels", message).help("leave one of them out")
             );
         }
-        let is_own = option.is_some_and(|option| OWN.contains(&option));
+        if let Some(name) = NOT_ON_A_WIRE.iter().find(|name| wire && Some(**name) == option) {
+            let message = format!("--{name}: the wire of two guests is as QEMU makes it");
+            return Err(Error::usage("option-not-on-a-wire", message)
+                .help("leave the option out, or take --link veth"));
+        }
+        let is_own =
+            option.is_some_and(|option| OWN.contains(&option) || (wire && option == "link"));
         if !is_own && (class != Word::Other || text != "-v") {
             words.push(word.clone());
         }
@@ -66,7 +77,8 @@ mod tests {
 
     fn of(line: &str) -> Result<String> {
         let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
-        Ok(of_guest(&words)?.join(" ".as_ref()).to_string_lossy().into_owned())
+        let words = of_guest(&words, line.contains("wire"))?;
+        Ok(words.join(" ".as_ref()).to_string_lossy().into_owned())
     }
 
     #[test]
@@ -76,6 +88,8 @@ mod tests {
             ("run sizes --kernel A=a --paths sendfile --kernel B=b -v", "sizes --paths sendfile"),
             ("run --budget 5min --boots 3 --seed=4 --link veth --json --out d", "--link veth"),
             ("run --strict --wait-until-quiet 5s --config-diff --build make", "--strict"),
+            ("run sizes --link wire --rate 1MB/s", "sizes --rate 1MB/s"),
+            ("run --paths sendfile --link=wire", "--paths sendfile"),
         ] {
             assert_eq!(of(typed).unwrap(), words, "{typed}");
         }
@@ -91,6 +105,11 @@ mod tests {
             "run --commit-message",
         ] {
             assert_eq!(of(typed).unwrap_err().id, "option-not-with-kernels", "{typed}");
+        }
+        assert!(of("run --link veth --mtu 9000").is_ok());
+        for option in ["--mtu 9000", "--ip=6", "--offloads no-tso", "--layer bridge"] {
+            let typed = format!("run --link wire {option}");
+            assert_eq!(of(&typed).unwrap_err().id, "option-not-on-a-wire", "{typed}");
         }
     }
 }

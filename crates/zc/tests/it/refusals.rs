@@ -34,6 +34,7 @@ run --recv reecv
 run --recv recv:64kB
 run --link ethernet
 run --link remote
+run --link wire
 run --link null --recv splice
 run --ack-every 2m
 run --ack-interval 1
@@ -74,6 +75,7 @@ run --kernel A=a --kernel A=b
 run --kernel A=a --kernel B=b --ab true
 run --kernel A=a --kernel B=b --remote x
 run --kernel A=a --kernel B=b --csv
+run --kernel A=a --kernel B=b --link wire --mtu 9000
 run --kernel A=a --kernel B=b --boots 0
 run --kernel A=a --kernel B=b --paths senfile
 run --kernel A=a --kernel B=b --out run.json
