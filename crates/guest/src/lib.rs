@@ -2,7 +2,8 @@
 #![doc = include_str!("../README.md")]
 //!
 //! [`Kernel::find`] finds what is to be booted, [`Machine::find`] what it is booted on, and
-//! [`boot`] does it, or [`boot_pair`] of two guests on a wire. In the guest, the same program calls [`first_process`].
+//! [`boot`] does it, or [`boot_pair`] for two guests on a wire. In the guest, the same program calls
+//! [`first_process`].
 
 mod boot;
 mod config;

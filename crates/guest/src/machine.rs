@@ -105,8 +105,8 @@ impl Machine {
         self.check_memory_of("a guest needs", 1)
     }
 
-    /// Checks that there is memory for two guests at the same time, and that each has CPUs of its own
-    /// where there is KVM: if they share them, one's work is in the other's costs.
+    /// Checks that there is memory for two guests at the same time, and that each has CPUs of its
+    /// own where there is KVM: if they share them, one's work is in the other's costs.
     ///
     /// # Errors
     /// [`ErrorKind::Unsupported`](zc_run::ErrorKind): there is not, or they have not.

@@ -1,5 +1,5 @@
-//! Two guests at the same time, on a wire: the near one does something, and the far one is there for
-//! it.
+//! Two guests at the same time, on a wire: the near one does something, and the far one is there
+//! for it.
 
 use std::io;
 use std::thread::{Builder, ScopedJoinHandle};

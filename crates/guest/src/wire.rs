@@ -1,8 +1,9 @@
-//! A wire between two guests: a virtio network card in each, whose frames QEMU hands on to the other
-//! guest's QEMU through a socket (qemu(1), `-netdev`). Nothing of it is on the host's network.
+//! A wire between two guests: a virtio network card in each, whose frames QEMU hands on to the
+//! other guest's QEMU through a socket (qemu(1), `-netdev`). Nothing of it is on the host's network.
 //!
-//! A socket has no room for virtio_net_hdr, so the cards have no offloads (`virtio_net_get_features`
-//! in hw/net/virtio-net.c): the guests cut their packets and add up checksums themselves.
+//! A socket has no room for virtio_net_hdr, so the cards have no offloads
+//! (`virtio_net_get_features` in QEMU's hw/net/virtio-net.c): the guests cut their packets and add
+//! up checksums themselves.
 
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;

@@ -35,8 +35,8 @@ const EMULATED_ROUNDS: usize = 2;
 /// # Errors
 /// - [`ErrorKind::Usage`]: an option is not valid, or of no use in a guest.
 /// - [`ErrorKind::Input`]: a kernel cannot be booted as it is.
-/// - [`ErrorKind::Unsupported`]: there is no QEMU, no memory, or this is no x86-64; there are too few
-///   CPUs for two guests.
+/// - [`ErrorKind::Unsupported`]: there is no QEMU, no memory, or this is no x86-64; there are too
+///   few CPUs for two guests.
 /// - [`ErrorKind::Output`]: the folder of the runs cannot be made.
 /// - [`ErrorKind::Failed`]: a tree cannot be built.
 /// - [`ErrorKind::NothingKept`]: no boot of a kernel was measured; what was seen has been printed.

@@ -1,6 +1,6 @@
 //! `--link wire`: a boot is two guests. The near one runs `zc run --remote`, and the far one, whose
-//! kernel is the first one in every boot, `zc serve`: whoever changes a kernel asks what it costs to
-//! send from it to a host that stays as it is.
+//! kernel is the first one in every boot, `zc serve`: whoever changes a kernel asks what it costs
+//! to send from it to a host that stays as it is.
 
 use std::ffi::OsString;
 use std::time::Duration;
@@ -38,8 +38,8 @@ pub(super) fn booted(near: Boot<'_>, of_far: &Kernel, stop: &Stop) -> Result<Pai
     boot_pair(Boot { job: &job, ..near }, far, stop)
 }
 
-/// Why a boot has no run if it is the far guest's fault, and last lines; `why` is why a guest has not
-/// run its command to the end.
+/// Why a boot has no run if it is the far guest's fault, and last lines; `why` is why a guest has
+/// not run its command to the end.
 pub(super) fn why(
     far: &Outcome,
     near: &Outcome,
