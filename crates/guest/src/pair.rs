@@ -53,10 +53,11 @@ pub fn boot_pair(near: Boot<'_>, far: Boot<'_>, stop: &Stop) -> Result<Pair> {
     })
 }
 
-fn on_the(wire: WireEnd, machine: Machine, job: &Job) -> (Machine, Job) {
+fn on_the(wire: WireEnd, mut machine: Machine, job: &Job) -> (Machine, Job) {
     let mut job = Job { address: Some(wire.address()), ..job.clone() };
     job.modules.push(MODULE.to_owned());
-    (Machine { wire: Some(wire), ..machine }, job)
+    machine.wire = Some(wire);
+    (machine, job)
 }
 
 fn outcome(guest: ScopedJoinHandle<'_, Result<Outcome>>) -> Result<Outcome> {
