@@ -72,13 +72,8 @@ impl Plan<'_> {
         let budget = units::duration_text(self.boot_budget_ns);
         let out = format!("{OUT}/{file}");
         let first = [OWN_PROGRAM, "run", "--budget", &budget, "--out", &out].map(OsString::from);
-        let way = if self.wire { wire::way(self.booting()) } else { Vec::new() };
+        let way = wire::way().filter(|_| self.wire);
         first.into_iter().chain(way).chain(self.words.iter().cloned()).collect()
-    }
-
-    /// What a boot may take besides its run.
-    fn booting(&self) -> Duration {
-        if self.machine.is_emulated() { BOOTING_EMULATED } else { BOOTING }
     }
 }
 
@@ -129,7 +124,8 @@ fn one(
         take_in: first.map(OsString::from),
         ..Job::default()
     };
-    let limit = Duration::from_nanos(plan.boot_budget_ns) + plan.booting();
+    let besides = if plan.machine.is_emulated() { BOOTING_EMULATED } else { BOOTING };
+    let limit = Duration::from_nanos(plan.boot_budget_ns) + besides;
     let out = plan.out.canonicalize().map_err(|error| Error::os("find the folder", error))?;
     let kernel = plan.kernel(arm);
     let guest = Boot { kernel, machine: plan.machine, job: &job, share: Some(&out), limit };

@@ -3,7 +3,6 @@
 //! to send from it to a host that stays as it is.
 
 use std::ffi::OsString;
-use std::time::Duration;
 
 use zc_guest::{
     Boot, Ended, FAR_ADDRESS, Job, Kernel, OWN_PROGRAM, Outcome, Pair, TOKEN, boot_pair,
@@ -12,12 +11,12 @@ use zc_kernel::stop::Stop;
 use zc_remote::secret::Secret;
 use zc_run::{ErrorKind, Result};
 
-/// The words by which the near guest finds the far one, which comes within half of the time that a
-/// boot may take besides its run.
-pub(super) fn way(booting: Duration) -> Vec<OsString> {
-    let patience = format!("{}s", (booting / 2).as_secs());
-    let words = ["--remote", FAR_ADDRESS, "--token-file", TOKEN, "--wait-for-remote", &patience];
-    words.map(OsString::from).to_vec()
+/// The words by which the near guest finds the far one. It waits longer than any boot may take: the
+/// clock of an emulated guest may be several times as fast as the host's, which ends the wait.
+pub(super) fn way() -> impl Iterator<Item = OsString> {
+    ["--remote", FAR_ADDRESS, "--token-file", TOKEN, "--wait-for-remote", "1d"]
+        .into_iter()
+        .map(OsString::from)
 }
 
 /// Boots this guest, and one with the kernel `of_far` at the other end of a wire.
@@ -46,6 +45,10 @@ pub(super) fn why(
     why: impl Fn(&Outcome, &str) -> (String, Vec<String>),
 ) -> Option<(String, Vec<String>)> {
     match far.ended {
+        // It never listened.
+        Ended::Stopped if near.ended == Ended::Late && far.output.is_empty() => {
+            Some(why(far, "zc serve"))
+        }
         // It was there until the end, and did not answer.
         Ended::Stopped if near.ended == Ended::Job(ErrorKind::Remote.exit_code()) => {
             let ((near, _), (_, last_lines)) = (why(near, "zc run"), why(far, "zc serve"));
@@ -58,22 +61,26 @@ pub(super) fn why(
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]
     fn a_far_guest_that_ended_or_did_not_answer_is_why_there_is_no_run() {
-        let outcome = |ended| Outcome {
+        let outcome = |ended, output: &str| Outcome {
             ended,
-            output: String::new(),
+            output: output.to_owned(),
             log: String::new(),
             took: Duration::from_secs(1),
         };
-        let why = |far, near| {
+        let said_and = |output: &str, far, near| {
             let why = |outcome: &Outcome, command: &str| {
                 (format!("{command}: {:?}", outcome.ended), vec![format!("of {command}")])
             };
-            why(&outcome(far), &outcome(near), why).map(|(why, lines)| (why, lines.concat()))
+            let (far, near) = (outcome(far, output), outcome(near, ""));
+            super::why(&far, &near, why).map(|(why, lines)| (why, lines.concat()))
         };
+        let why = |far, near| said_and("listening", far, near);
         let said = |why: &str| Some((why.to_owned(), "of zc serve".to_owned()));
         assert_eq!(why(Ended::Stopped, Ended::Job(0)), None);
         assert_eq!(why(Ended::Stopped, Ended::Job(13)), None, "that is no far end's fault");
@@ -82,5 +89,7 @@ mod tests {
         let panicked = Ended::Failed("oops".to_owned());
         assert_eq!(why(panicked, Ended::Stopped), said("zc serve: Failed(\"oops\")"));
         assert_eq!(why(Ended::Job(1), Ended::Job(0)), said("zc serve: Job(1)"));
+        assert_eq!(why(Ended::Stopped, Ended::Late), None, "the near one hangs");
+        assert_eq!(said_and("", Ended::Stopped, Ended::Late), said("zc serve: Stopped"));
     }
 }
