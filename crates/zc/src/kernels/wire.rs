@@ -14,7 +14,7 @@ use zc_run::{ErrorKind, Result};
 /// The words by which the near guest finds the far one. It waits longer than any boot may take: the
 /// clock of an emulated guest may be several times as fast as the host's, which ends the wait.
 pub(super) fn way() -> impl Iterator<Item = OsString> {
-    ["--remote", FAR_ADDRESS, "--token-file", TOKEN, "--wait-for-remote", "1d"]
+    ["--remote", FAR_ADDRESS, "--token-file", TOKEN, "--wait-for-remote", "24h"]
         .into_iter()
         .map(OsString::from)
 }
@@ -63,7 +63,16 @@ pub(super) fn why(
 mod tests {
     use std::time::Duration;
 
+    use super::super::super::run_line;
     use super::*;
+
+    #[test]
+    fn the_words_towards_the_far_guest_are_options_of_zc_run() {
+        let words = ["zc", "run"].map(str::to_owned).into_iter();
+        let words: Vec<String> =
+            words.chain(way().map(|word| word.to_string_lossy().into_owned())).collect();
+        assert!(run_line::parse(&words).unwrap()[0].stream.remote.is_given());
+    }
 
     #[test]
     fn a_far_guest_that_ended_or_did_not_answer_is_why_there_is_no_run() {
