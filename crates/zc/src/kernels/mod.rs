@@ -12,7 +12,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use self::conduct::{Conducted, Plan};
+use self::conduct::{Conducted, Guests, Plan};
 use super::kernel_args::{BOOT_NS, EMULATED_BOOT_NS, KernelArgs, Named};
 use super::run_args::RunArgs;
 use super::tune::Folder;
@@ -70,8 +70,6 @@ pub(super) fn run(line: &RunArgs, args: &KernelArgs) -> Result<()> {
     make_folder(&out)?;
     let plan = Plan {
         names: named.each_ref().map(|kernel| kernel.name.clone()),
-        kernels: &kernels,
-        machine: &machine,
         words,
         seed: seed(line).unwrap_or_else(drawn_seed),
         rounds: most,
@@ -83,10 +81,12 @@ pub(super) fn run(line: &RunArgs, args: &KernelArgs) -> Result<()> {
         }),
         out: &out,
     };
-    let Conducted { boots, interrupted } = conduct::conduct(&plan, &stop)?;
+    let mut place = Guests { kernels: &kernels, machine: &machine };
+    let Conducted { boots, interrupted, error } = conduct::conduct(&plan, &mut place, &stop)?;
     drop(unpacked);
     let answer = result::Asked {
         plan: &plan,
+        place: &place,
         boots,
         interrupted,
         config,
@@ -94,6 +94,9 @@ pub(super) fn run(line: &RunArgs, args: &KernelArgs) -> Result<()> {
         format: measuring.format,
     };
     let measured = result::print(answer)?;
+    if let Some(error) = error {
+        return Err(error);
+    }
     if interrupted {
         return Err(Error::interrupted("interrupted; what was measured by then has been printed"));
     }
