@@ -65,6 +65,8 @@ pub enum Duties {
     Usual,
     /// A client of NFS too, which runs programs and mounts as the user that this process has.
     ReadsNfs,
+    /// In place of all else: it makes a run of its own ([`errand`](crate::errand)).
+    Runs,
 }
 
 /// Why a session has ended.

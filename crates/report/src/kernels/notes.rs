@@ -47,6 +47,7 @@ pub(super) fn above(report: &KernelsReport) -> Vec<Note> {
     notes.extend(report.comparison.left_out.iter().map(|boot| left_out(report, boot)));
     notes.extend(differences(&report.comparison.differences));
     match &report.config {
+        None if matches!(report.machine, MachineFacts::Machine(_)) => {}
         None => notes.push(note("config", "the .config of one of them was not found")),
         Some(options) if options.is_empty() => notes.push(note("config", "the same options")),
         Some(options) => {

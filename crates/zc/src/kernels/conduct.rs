@@ -27,7 +27,7 @@ const LAST_LINES: usize = 8;
 /// How often both kernels are booted and what for.
 pub(super) struct Plan<'a> {
     pub(super) names: [String; 2],
-    /// The words of `zc run` in a boot.
+    /// The words of `zc run` in a boot, besides its budget and file.
     pub(super) words: Vec<OsString>,
     pub(super) seed: u64,
     /// The most rounds.
@@ -90,11 +90,17 @@ impl Plan<'_> {
         arm.name(self.names.each_ref().map(String::as_str))
     }
 
+    /// The words of a run, after `zc run` and the name of its file.
+    pub(super) fn words_of_run(&self) -> Vec<OsString> {
+        let budget = units::duration_text(self.boot_budget_ns);
+        let first = ["--budget", &budget].map(OsString::from);
+        first.into_iter().chain(self.words.iter().cloned()).collect()
+    }
+
     /// The words of a run that this program makes and saves as `out`.
     pub(super) fn words(&self, program: &str, out: &str) -> Vec<OsString> {
-        let budget = units::duration_text(self.boot_budget_ns);
-        let first = [program, "run", "--budget", &budget, "--out", out].map(OsString::from);
-        first.into_iter().chain(self.words.iter().cloned()).collect()
+        let first = [program, "run", "--out", out].map(OsString::from);
+        first.into_iter().chain(self.words_of_run()).collect()
     }
 }
 
