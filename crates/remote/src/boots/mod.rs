@@ -385,8 +385,7 @@ impl Machine {
 
 /// The script of a step, with words that a shell reads as they are.
 fn script(near: &str, step: &str, words: &[(&str, &str)]) -> String {
-    let lines: String =
-        words.iter().map(|(name, word)| format!("zc_{name}={word}\n")).collect();
+    let lines: String = words.iter().map(|(name, word)| format!("zc_{name}={word}\n")).collect();
     format!("zc_near={}\nzc_step={step}\n{lines}{SCRIPT}", quoted(near))
 }
 

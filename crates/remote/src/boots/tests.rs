@@ -7,7 +7,8 @@ use super::*;
 use crate::far_host::{Host, SHELLS, SOON, installed};
 
 /// Programs of this machine that the script takes.
-const TOOLS: [&str; 8] = ["awk", "cat", "cut", "dd", "head", "od", "sleep", "tr"];
+const TOOLS: [&str; 10] =
+    ["[", "awk", "cat", "cut", "dd", "head", "od", "printf", "sleep", "tr"];
 
 /// A machine with Linux 6.1.0, which runs, 6.1.2 and 6.1.3.
 struct Box(Host);
@@ -54,7 +55,8 @@ submenu 'Advanced options for Box' $menuentry_id_option 'gnulinux-advanced-u' {
 ",
             ),
         ] {
-            std::fs::write(at.join(name), text.replace("AT", folder.trim_end_matches('/'))).unwrap();
+            std::fs::write(at.join(name), text.replace("AT", folder.trim_end_matches('/')))
+                .unwrap();
         }
         let cd = format!("cd '{folder}'");
         let uname = "case $1 in -r) cat release;; -v) echo '#1 Sat';; -n) echo box;; esac";

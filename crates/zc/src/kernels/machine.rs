@@ -126,8 +126,7 @@ impl Host {
         let file = plan.out.join(wanted.file);
         let written = std::fs::File::create_new(&file).and_then(|mut to| to.write_all(&ran.run.0));
         written.map_err(|error| {
-            let message =
-                format!("cannot save \"{}\": {}", tell::path(&file), in_words(&error));
+            let message = format!("cannot save \"{}\": {}", tell::path(&file), in_words(&error));
             Error::output("cannot-save-run", message)
         })?;
         Ok(None)

@@ -81,8 +81,9 @@ pub(super) fn run(
             privileges::keep_for(Towards::by_command().work)?;
             let mut host = Host::look(&command, carry, &named, args, &stop)?;
             make_folder(&out)?;
-            let done = conduct::conduct(&plan, &mut host, &stop)
-                .and_then(|conducted| finish(&plan, &host, conducted, None, args, measuring.format));
+            let done = conduct::conduct(&plan, &mut host, &stop).and_then(|conducted| {
+                finish(&plan, &host, conducted, None, args, measuring.format)
+            });
             // However that ended.
             match (done, host.leave(&stop)) {
                 (Ok(()), left) => left,

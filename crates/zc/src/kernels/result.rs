@@ -9,9 +9,7 @@ use super::conduct::{Made, Place, Plan};
 use zc_analysis::compare::kernels::{Arm, Boot, kernels};
 use zc_guest::ConfigDifference;
 use zc_report::Layout;
-use zc_report::kernels::{
-    BootFacts, BootOutcome, ConfigOption, KernelsReport, config, json, text,
-};
+use zc_report::kernels::{BootFacts, BootOutcome, ConfigOption, KernelsReport, config, json, text};
 use zc_run::{Result, Run};
 
 /// What is printed, and how.

@@ -142,9 +142,12 @@ mod tests {
 
     #[test]
     fn a_machine_runs_the_same_but_for_the_way_there_and_files_of_this_host() {
-        let typed = "run sizes --remote root@box --carry zc --boot kexec --boot-wait=5min --link veth";
+        let typed =
+            "run sizes --remote root@box --carry zc --boot kexec --boot-wait=5min --link veth";
         assert_eq!(of_there(typed, There::Machine).unwrap(), "sizes --link veth");
-        for typed in ["run --plan x", "run --ab true", "run --token x", "run --csv", "run --build x"] {
+        for typed in
+            ["run --plan x", "run --ab true", "run --token x", "run --csv", "run --build x"]
+        {
             let error = of_there(typed, There::Machine).unwrap_err();
             assert_eq!(error.id, "option-not-with-kernels", "{typed}");
         }

@@ -9,13 +9,10 @@ use std::process::{Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::support::{
-    Bounded as _, ZC, failed, measuring, refused, stderr, text, until, zc_in,
-};
+use crate::support::{Bounded as _, ZC, failed, measuring, refused, stderr, text, until, zc_in};
 
 /// Programs of this machine that scripts take.
-const TOOLS: [&str; 10] =
-    ["awk", "cat", "cut", "dd", "head", "od", "sh", "sleep", "stat", "tr"];
+const TOOLS: [&str; 10] = ["awk", "cat", "cut", "dd", "head", "od", "sh", "sleep", "stat", "tr"];
 
 /// What is of the machine lies in its folder: /boot, and its boot id.
 const MAP: &str = "s,/proc/sys/kernel/random/boot_id,AT/boot_id,
@@ -169,7 +166,8 @@ fn what_cannot_be_booted_there_is_refused_before_anything_is() {
     refused(["A=6.1.2", "B=bzImage/x"], 2, "invalid-kernel");
     std::fs::remove_file(machine.at("box/bin/kexec")).unwrap();
     refused(BOTH, 4, "no-kexec");
-    machine.write("box/boot_id", &std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap());
+    machine
+        .write("box/boot_id", &std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap());
     refused(BOTH, 2, "boots-this-machine");
     machine.write("box/down", "");
     refused(BOTH, 6, "machine-unreachable");
