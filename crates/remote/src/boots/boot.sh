@@ -16,18 +16,18 @@
     [ "$zc_id" != "$zc_near" ] || { zc_say same; exit 0; }
     zc_say "is $zc_id $(uname -r) $(uname -v)"
 
-    # The release in the header of a bzImage: at 0x20e is where its text begins, less 0x200
-    # (Documentation/arch/x86/boot.rst). It is of little endian, as the machine is then.
+    # The version in the header of a bzImage, as in arch/x86/boot/version.c: "RELEASE (BUILDER) BUILD",
+    # where uname -v prints the last. At 0x20e is where it begins, less 0x200
+    # (Documentation/arch/x86/boot.rst), of little endian, as the machine is then.
     zc_header() {
         [ "$(dd if="$1" bs=1 skip=514 count=4 2>/dev/null | tr -d '\0')" = HdrS ] || return 1
         zc_at=$(od -An -tu2 -j526 -N2 "$1" 2>/dev/null | tr -d ' ')
         [ -n "$zc_at" ] || return 1
-        dd if="$1" bs=1 skip=$((zc_at + 512)) count=100 2>/dev/null | tr '\0' '\n' |
-            head -n 1 | cut -d ' ' -f 1
+        dd if="$1" bs=1 skip=$((zc_at + 512)) count=250 2>/dev/null | tr '\0' '\n' | head -n 1
     }
     # Says what there is of kernel number $1, which was named $2.
     zc_find() {
-        zc_image= zc_release= zc_initrd=
+        zc_image= zc_release= zc_initrd= zc_version=
         case $2 in
             /*) [ -f "$2" ] && [ -r "$2" ] && zc_image=$2 ;;
             *)
@@ -37,14 +37,14 @@
                     [ -f "$zc_try" ] && zc_image=$zc_try && break
                 done ;;
         esac
+        [ -z "$zc_image" ] || zc_version=$(zc_header "$zc_image")
+        [ -z "$zc_version" ] || zc_say "version $1 $zc_version"
+        [ -n "$zc_release" ] || zc_release=${zc_version%% *}
         if [ -z "$zc_release" ] && [ -n "$zc_image" ]; then
-            zc_release=$(zc_header "$zc_image")
-            if [ -z "$zc_release" ]; then
-                case ${zc_image##*/} in
-                    vmlinu[xz]-?* | Image-?*) zc_release=${zc_image##*/}; zc_release=${zc_release#*-} ;;
-                    *) zc_say "unknown $1"; return ;;
-                esac
-            fi
+            case ${zc_image##*/} in
+                vmlinu[xz]-?* | Image-?*) zc_release=${zc_image##*/}; zc_release=${zc_release#*-} ;;
+                *) zc_say "unknown $1"; return ;;
+            esac
         fi
         [ -z "$zc_image" ] || zc_say "image $1 $zc_image"
         [ -z "$zc_release" ] || zc_say "release $1 $zc_release"

@@ -64,6 +64,8 @@ pub struct HostKernel {
     pub given: String,
     /// What `uname -r` will be.
     pub release: String,
+    /// Its whole version: release, builder, number and date; `None` where its file does not say.
+    pub version: Option<String>,
     /// Whether its modules are there.
     pub modules: bool,
     /// Its file.
@@ -233,18 +235,14 @@ impl Machine {
                 )))
             }
             Answers::By(seen) => {
-                let release = seen.release.clone();
+                let other = kernel.unlike(&seen);
                 (self.seen, self.leaves) = (seen, false);
-                if release == kernel.release {
-                    // Whatever it says: some service may have failed.
-                    ask(&self.command, &self.script("settle", &[]), TO_SETTLE, still_wanted)?;
-                    return Ok(Booted::Up);
+                if let Some(why) = other {
+                    return Ok(Booted::Dropped(why));
                 }
-                Ok(Booted::Dropped(format!(
-                    "the machine came back with Linux {}, and Linux {} was to be booted",
-                    escape(&release, 100),
-                    escape(&kernel.release, 100)
-                )))
+                // Whatever it says: some service may have failed.
+                ask(&self.command, &self.script("settle", &[]), TO_SETTLE, still_wanted)?;
+                Ok(Booted::Up)
             }
             Answers::Not(said) => Ok(Booted::Dropped(format!(
                 "the machine was not back after {} s{}",
@@ -380,6 +378,30 @@ impl Machine {
 
     fn script(&self, step: &str, words: &[(&str, &str)]) -> String {
         script(&self.near, step, words)
+    }
+}
+
+impl HostKernel {
+    /// Why another kernel was seen than this one; `None`: it is this one, as far as that is known.
+    fn unlike(&self, seen: &Seen) -> Option<String> {
+        if seen.release != self.release {
+            return Some(format!(
+                "the machine came back with Linux {}, and Linux {} was to be booted",
+                escape(&seen.release, 100),
+                escape(&self.release, 100)
+            ));
+        }
+        // Release, builder in brackets, and what uname -v prints.
+        let (_, build) = self.version.as_ref()?.split_once(") ")?;
+        (build != seen.version).then(|| {
+            format!(
+                "the machine came back with another build of Linux {}: \"{}\", and \"{}\" was to be \
+                 booted",
+                escape(&self.release, 100),
+                escape(&seen.version, 100),
+                escape(build, 100)
+            )
+        })
     }
 }
 

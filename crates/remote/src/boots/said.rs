@@ -56,6 +56,7 @@ impl Said {
             ("failed", _) => self.failed = true,
             ("image", Some(place)) => self.kernels[place].image = text(),
             ("release", Some(place)) => self.kernels[place].release = what.to_owned(),
+            ("version", Some(place)) => self.kernels[place].version = text(),
             ("initrd", Some(place)) => self.kernels[place].initrd = text(),
             ("entry", Some(place)) => self.kernels[place].entry = text(),
             ("modules", Some(place)) => self.kernels[place].modules = true,

@@ -7,8 +7,7 @@ use super::*;
 use crate::far_host::{Host, SHELLS, SOON, installed};
 
 /// Programs of this machine that the script takes.
-const TOOLS: [&str; 10] =
-    ["[", "awk", "cat", "cut", "dd", "head", "od", "printf", "sleep", "tr"];
+const TOOLS: [&str; 10] = ["[", "awk", "cat", "cut", "dd", "head", "od", "printf", "sleep", "tr"];
 
 /// A machine with Linux 6.1.0, which runs, 6.1.2 and 6.1.3.
 struct Box(Host);
@@ -114,23 +113,28 @@ fn wanted() -> Result<()> {
     Ok(())
 }
 
+/// The beginning of a bzImage.
+fn bzimage(version: &str) -> Vec<u8> {
+    let mut image = vec![0; 0x400];
+    image[0x202..0x206].copy_from_slice(b"HdrS");
+    image[0x20e..0x210].copy_from_slice(&0x100_u16.to_le_bytes());
+    image[0x300..0x300 + version.len()].copy_from_slice(version.as_bytes());
+    image
+}
+
 #[test]
 fn every_shell_finds_kernels_by_their_names_and_by_their_headers() {
     for shell in SHELLS {
         let Some(shell) = installed(shell) else { continue };
         let host = Box::new(&shell);
-        // The beginning of a bzImage.
-        let mut image = vec![0; 0x400];
-        image[0x202..0x206].copy_from_slice(b"HdrS");
-        image[0x20e..0x210].copy_from_slice(&0x100_u16.to_le_bytes());
-        image[0x300..0x312].copy_from_slice(b"6.1.2-x (a@b) #1 S");
-        std::fs::write(host.0.path("boot/my image"), &image).unwrap();
+        std::fs::write(host.0.path("boot/my image"), bzimage("6.1.2-x (a@b) #1 SMP Sat")).unwrap();
         let machine = host.look_by(How::Kexec, ["6.1.2", "/boot/my image"]).unwrap();
         let [old, new] = machine.kernels();
         assert_eq!((old.release.as_str(), old.modules), ("6.1.2", true), "{shell}");
         assert_eq!(old.initrd, Some(host.0.path("boot/initrd.img-6.1.2")), "{shell}");
         assert_eq!(old.entry.as_deref(), Some("gnulinux-advanced-u>gnulinux-6.1.2-advanced-u"));
         assert_eq!((new.release.as_str(), new.modules), ("6.1.2-x", false), "{shell}");
+        assert_eq!(new.version.as_deref(), Some("6.1.2-x (a@b) #1 SMP Sat"), "{shell}");
         assert_eq!((new.initrd.as_ref(), new.entry.as_ref()), (None, None), "{shell}");
         assert_eq!((machine.name(), machine.first_release()), ("box", "6.1.0"), "{shell}");
         assert_eq!(host.read("boots"), "", "nothing is booted");
@@ -175,11 +179,14 @@ fn a_kernel_is_booted_by_kexec_with_the_command_line_that_runs() {
 #[test]
 fn what_does_not_come_back_as_it_should_is_dropped_with_its_cause() {
     let host = Box::new("/bin/sh");
+    // The stand-in says that it is the first build.
+    std::fs::write(host.0.path("boot/vmlinuz-6.1.2"), bzimage("6.1.2 (a@b) #2 Sun")).unwrap();
     let mut machine = host.machine();
     let mut dropped = |why: &str| match machine.boot(0, &wanted).unwrap() {
         Booted::Dropped(said) => assert!(said.contains(why), "{said}"),
         Booted::Up => panic!("{why}"),
     };
+    dropped("another build of Linux 6.1.2: \"#1 Sat\", and \"#2 Sun\"");
     let boots = host.read("bin/boots");
     host.0.script("bin/boots", &boots.replace("echo $r", "echo 5.10"));
     dropped("came back with Linux 5.10, and Linux 6.1.2");

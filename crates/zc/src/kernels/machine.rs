@@ -192,7 +192,7 @@ impl Place for Host {
                 name: names[place].clone(),
                 given: kernel.given.clone(),
                 release: kernel.release.clone(),
-                version: kernel.release.clone(),
+                version: kernel.version.clone().unwrap_or_else(|| kernel.release.clone()),
                 modules: kernel.modules,
             }
         };
