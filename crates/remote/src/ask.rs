@@ -1,5 +1,5 @@
-//! Asks a shell on another machine: a script goes to its stdin, through the command that also starts
-//! a server there (via.rs), and what it prints comes back.
+//! Asks a shell on another machine: a script goes to its stdin, through the command that also
+//! starts a server there (via.rs), and what it prints comes back.
 
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
@@ -27,8 +27,8 @@ pub struct Answer {
     pub error: Option<String>,
 }
 
-/// Runs `COMMAND sh` with a script, which has to be one command, so that a shell that reads by lines
-/// has read all of it before it begins. What is not over after `patience` is ended.
+/// Runs `COMMAND sh` with a script, which has to be one command, so that a shell that reads by
+/// lines has read all of it before it begins. What is not over after `patience` is ended.
 ///
 /// # Errors
 /// The command cannot be started, or `still_wanted` says so.

@@ -1,6 +1,6 @@
-//! A run that is made on the other machine for this one: the client sends the words of `zc run`, the
-//! server makes the run there and sends it back. Only a server that was started for it does so (`zc
-//! serve --stdio --runs`), whose client has a shell there already.
+//! A run that is made on the other machine for this one: the client sends the words of `zc run`,
+//! the server makes the run there and sends it back. Only a server that was started for it does so
+//! (`zc serve --stdio --runs`), whose client has a shell there already.
 
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::process::{Child, Command, Stdio};
@@ -107,8 +107,8 @@ pub fn run_there(
     }
 }
 
-/// Makes the run that the client at the other end asks for, and sends it back. The run ends when the
-/// client goes away.
+/// Makes the run that the client at the other end asks for, and sends it back. The run ends when
+/// the client goes away.
 ///
 /// # Errors
 /// The stream broke, no run was asked for, or it cannot be started.

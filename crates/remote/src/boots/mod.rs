@@ -202,8 +202,8 @@ impl Machine {
     /// Boots one of the two kernels, and waits until the machine has done so.
     ///
     /// # Errors
-    /// [`ErrorKind::Remote`]: it does not answer any more, or cannot be told to
-    /// boot; or that of `still_wanted`.
+    /// [`ErrorKind::Remote`]: it does not answer any more, or cannot be told to boot; or that of
+    /// `still_wanted`.
     pub fn boot(&mut self, place: usize, still_wanted: StillWanted<'_>) -> Result<Booted> {
         let kernel = self.kernels[usize::from(place > 0)].clone();
         self.boot_kernel(&kernel, still_wanted)
@@ -308,8 +308,8 @@ impl Machine {
         }
     }
 
-    /// Waits until it answers; where it was told to leave its boot, until it answers by another one.
-    /// When the time is over, what its last answer was.
+    /// Waits until it answers; where it was told to leave its boot, until it answers by another
+    /// one. When the time is over, what its last answer was.
     fn comes_back(&self, within: Duration, still_wanted: StillWanted<'_>) -> Result<Answers> {
         let until = Instant::now() + within;
         let probe = self.script("is", &[]);
@@ -395,8 +395,8 @@ impl HostKernel {
         let (_, build) = self.version.as_ref()?.split_once(") ")?;
         (build != seen.version).then(|| {
             format!(
-                "the machine came back with another build of Linux {}: \"{}\", and \"{}\" was to be \
-                 booted",
+                "the machine came back with another build of Linux {}: \"{}\", and \"{}\" was to \
+                 be booted",
                 escape(&self.release, 100),
                 escape(&seen.version, 100),
                 escape(build, 100)
@@ -492,7 +492,10 @@ fn check_name(given: &str) -> Result<()> {
         "invalid-kernel",
         format!("--kernel: \"{shown}\" is no kernel on another machine"),
     )
-    .help("a file there by its whole name, /boot/vmlinuz-6.12.1, or the release of an installed one, 6.12.1"))
+    .help(
+        "a file there by its whole name, /boot/vmlinuz-6.12.1, or the release of an installed \
+         one, 6.12.1",
+    ))
 }
 
 /// A word that a shell reads as this text.

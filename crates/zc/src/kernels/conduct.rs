@@ -1,5 +1,5 @@
-//! Boots in rounds, wherever kernels are booted; each leaves the file of its run in the folder. Here
-//! is also what boots them in guests.
+//! Boots in rounds, wherever kernels are booted; each leaves the file of its run in the folder.
+//! Here is also what boots them in guests.
 
 use std::ffi::OsString;
 use std::io;

@@ -1,5 +1,5 @@
-//! Boots on a machine that a command leads to. The kernel that it had at the beginning is booted again
-//! at the end.
+//! Boots on a machine that a command leads to. The kernel that it had at the beginning is booted
+//! again at the end.
 
 use std::io::Write as _;
 use std::time::{Duration, Instant};

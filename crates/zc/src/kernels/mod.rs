@@ -1,6 +1,7 @@
 //! `zc run --kernel A=... --kernel B=...`: two kernels, each booted in turn, in rounds of random
-//! order: in guests, or on a machine that ssh leads to. Each boot is a session of `zc run`, whose file
-//! stays; what all of them say of the two kernels is printed ([`zc_analysis::compare::kernels`]).
+//! order: in guests, or on a machine that ssh leads to. Each boot is a session of `zc run`, whose
+//! file stays; what all of them say of the two kernels is printed
+//! ([`zc_analysis::compare::kernels`]).
 
 mod build;
 mod conduct;

@@ -1,5 +1,5 @@
-//! `zc run --kernel ... --remote root@box` from outside: the machine is a folder that a stand-in for
-//! ssh leads to. Its shell has the programs of that folder alone, of which those that boot are
+//! `zc run --kernel ... --remote root@box` from outside: the machine is a folder that a stand-in
+//! for ssh leads to. Its shell has the programs of that folder alone, of which those that boot are
 //! scripts, so that nothing can be booted here.
 
 use std::os::unix::fs::PermissionsExt as _;
