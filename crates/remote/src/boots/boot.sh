@@ -16,8 +16,8 @@
     [ "$zc_id" != "$zc_near" ] || { zc_say same; exit 0; }
     zc_say "is $zc_id $(uname -r) $(uname -v)"
 
-    # The version in the header of a bzImage, as in arch/x86/boot/version.c: RELEASE (BUILDER) BUILD,
-    # where uname -v prints the last. At 0x20e is where it begins, less 0x200
+    # The version in the header of a bzImage: RELEASE (BUILDER) BUILD (arch/x86/boot/version.c), where
+    # uname -v prints the last. At 0x20e is where it begins, less 0x200
     # (Documentation/arch/x86/boot.rst), of little endian, as the machine is then.
     zc_header() {
         [ "$(dd if="$1" bs=1 skip=514 count=4 2>/dev/null | tr -d '\0')" = HdrS ] || return 1

@@ -5,19 +5,22 @@
 //! All that is done there is a script of a shell (boot.sh), which does nothing on the machine that
 //! this program itself runs on.
 
+mod kernel;
 mod said;
 
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use self::said::Said;
 use super::ask::{Answer, ask};
-use said::Said;
 use zc_kernel::spawn::kill_group;
 use zc_rig::meter::boot_id;
 use zc_rig::stderr_tail::StderrTail;
 use zc_rig::trial::{GLANCE, StillWanted};
 use zc_run::{Error, ErrorKind, Result, escape};
+
+pub use self::kernel::{HostKernel, How, Seen};
 
 const SCRIPT: &str = include_str!("boot.sh");
 
@@ -34,46 +37,6 @@ const SSH_ENDED: i32 = 255;
 
 /// Where a command of the user has the kernel.
 pub const PLACEHOLDER: &str = "{kernel}";
-
-/// How kernels are booted.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum How {
-    /// By kexec, with the command line of the kernel that runs.
-    Kexec,
-    /// By a reboot, after the entry of GRUB's menu has been chosen for once.
-    Reboot,
-    /// By a command on this machine, in which `{kernel}` stands for the kernel as it was named.
-    Command(String),
-}
-
-/// A boot of the machine.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Seen {
-    /// `/proc/sys/kernel/random/boot_id`.
-    pub boot_id: String,
-    /// `uname -r`.
-    pub release: String,
-    /// `uname -v`: builder's number and date.
-    pub version: String,
-}
-
-/// A kernel on the machine.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct HostKernel {
-    /// What was named.
-    pub given: String,
-    /// What `uname -r` will be.
-    pub release: String,
-    /// Its whole version: release, builder, number and date; `None` where its file does not say.
-    pub version: Option<String>,
-    /// Whether its modules are there.
-    pub modules: bool,
-    /// Its file.
-    pub image: Option<String>,
-    initrd: Option<String>,
-    /// Its entry in GRUB's menu.
-    entry: Option<String>,
-}
 
 /// What is booted where.
 #[derive(Debug, Clone)]
@@ -378,30 +341,6 @@ impl Machine {
 
     fn script(&self, step: &str, words: &[(&str, &str)]) -> String {
         script(&self.near, step, words)
-    }
-}
-
-impl HostKernel {
-    /// Why another kernel was seen than this one; `None`: it is this one, as far as that is known.
-    fn unlike(&self, seen: &Seen) -> Option<String> {
-        if seen.release != self.release {
-            return Some(format!(
-                "the machine came back with Linux {}, and Linux {} was to be booted",
-                escape(&seen.release, 100),
-                escape(&self.release, 100)
-            ));
-        }
-        // Release, builder in brackets, and what uname -v prints.
-        let (_, build) = self.version.as_ref()?.split_once(") ")?;
-        (build != seen.version).then(|| {
-            format!(
-                "the machine came back with another build of Linux {}: \"{}\", and \"{}\" was to \
-                 be booted",
-                escape(&self.release, 100),
-                escape(&seen.version, 100),
-                escape(build, 100)
-            )
-        })
     }
 }
 

@@ -1,6 +1,6 @@
 //! What boot.sh says on a machine.
 
-use super::{HostKernel, How, Seen};
+use super::kernel::{HostKernel, How, Seen};
 use zc_run::{Error, Result, escape};
 
 /// Its lines, taken together.

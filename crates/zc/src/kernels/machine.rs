@@ -55,25 +55,27 @@ impl Host {
         let machine = Machine::look(asked, &still_wanted)?;
         let host = Self { machine, carry, how };
         let mut say = |carried: &Carried| tell::note(&carried.to_string());
-        drop(host.start(&still_wanted, &mut say)?);
+        // The connection goes first, and the command with it.
+        let (via, connection) = host.start(&still_wanted, &mut say)?;
+        drop(connection);
+        drop(via);
         Ok(host)
     }
 
-    /// Starts zc there. The connection goes before the command.
+    /// Starts zc there.
     fn start(
         &self,
         still_wanted: StillWanted<'_>,
         carrying: &mut dyn FnMut(&Carried),
-    ) -> Result<(Connection, Via)> {
-        let (via, connection) = Via::start(Start {
+    ) -> Result<(Via, Connection)> {
+        Via::start(Start {
             command: self.machine.command(),
             carry: &self.carry,
             duties: Duties::Runs,
             patience: PATIENCE,
             still_wanted,
             carrying,
-        })?;
-        Ok((connection, via))
+        })
     }
 
     /// Makes a run in the kernel that runs there. `Err`: there is none, and why.
@@ -93,7 +95,7 @@ impl Host {
             earlier: earlier.map_err(|error| Error::os("read the first run", error))?,
         };
         let limit = Duration::from_nanos(plan.boot_budget_ns) + BESIDES;
-        let (mut connection, via) = self.start(still_wanted, &mut |_| ())?;
+        let (via, mut connection) = self.start(still_wanted, &mut |_| ())?;
         run_there(&mut connection, &errand, limit, still_wanted).map_err(|error| {
             let why = via.last_error().filter(|_| error.kind == ErrorKind::Remote);
             let message = why.map_or_else(String::new, |why| format!(": {}", escape(&why, 300)));

@@ -32,16 +32,15 @@ const OWN: [&str; 14] = [
     "wait-until-quiet",
 ];
 
-/// Options that lead to the machine.
+/// Options that lead to the machine, and options of its boots.
 const TO_MACHINE: [&str; 4] = ["remote", "via", "carry", "no-carry"];
+const OF_MACHINE: [&str; 2] = ["boot", "boot-wait"];
 
 /// Options that a guest cannot follow, and why.
-const NOT_IN_GUEST: [(&str, &str); 5] = [
+const NOT_IN_GUEST: [(&str, &str); 3] = [
     ("ab", "a state of the host is none of a guest"),
     ("remote", "guests have no network"),
     ("via", "guests have no network"),
-    ("boot", "it is of a machine, --remote root@HOST"),
-    ("boot-wait", "it is of a machine, --remote root@HOST"),
 ];
 
 /// The same on another machine.
@@ -89,6 +88,12 @@ pub(super) fn of_run(typed: &[OsString], there: There) -> Result<Vec<OsString>> 
                 Error::usage("option-not-with-kernels", message).help("leave one of them out")
             );
         }
+        if there == There::Guest
+            && let Some(name) = option.filter(|option| OF_MACHINE.contains(option))
+        {
+            let message = format!("\"--{name}\" needs a machine that boots the kernels");
+            return Err(Error::usage("option-needs-another", message).help("--remote root@HOST"));
+        }
         if there == There::Machine && word.to_str().is_none() {
             return Err(Error::usage("argument-not-utf-8", "an argument is not UTF-8")
                 .help("only words that are reach another machine as they are"));
@@ -134,10 +139,10 @@ mod tests {
             "run --via ssh",
             "run --csv",
             "run --commit-message",
-            "run --boot kexec",
         ] {
             assert_eq!(of(typed).unwrap_err().id, "option-not-with-kernels", "{typed}");
         }
+        assert_eq!(of("run --boot kexec").unwrap_err().id, "option-needs-another");
     }
 
     #[test]
