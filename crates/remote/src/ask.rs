@@ -42,6 +42,7 @@ pub fn ask(
     let (via, mut connection) = Via::spawn(command)?;
     // A command that does not read it has ended, or will report why.
     drop(connection.write_all(script.as_bytes()));
+    connection.end_writing()?; // what is between here and the shell may wait for it
     let (mut lines, mut left) = (Vec::new(), MOST_BYTES);
     let to_end = loop {
         still_wanted()?;

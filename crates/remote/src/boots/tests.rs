@@ -80,12 +80,12 @@ r=${1##*/vmlinuz-}; r=${r%% *}; echo $r >release";
         Self(host)
     }
 
-    /// The command that leads to it, unless it is down.
+    /// The command that leads to it, unless it is down. What is started there is not of its group.
     fn command(&self) -> String {
         let at = self.0.path("");
         format!(
             "[ ! -e '{at}/down' ] || {{ echo 'Connection refused' >&2; exit 255; }}; sed -u -f \
-             '{at}/map' | {}",
+             '{at}/map' | setsid {}",
             self.0.bare_command()
         )
     }
