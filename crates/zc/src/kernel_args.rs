@@ -131,8 +131,7 @@ fn how(text: &str) -> Result<How> {
         other => {
             let shown = escape(other, 100);
             let message = format!(
-                "--boot: \"{shown}\" is neither kexec nor reboot, nor a command with \
-                 {PLACEHOLDER} in it"
+                "\"{shown}\" is neither kexec nor reboot, nor a command with {PLACEHOLDER} in it"
             );
             Err(Error::usage("invalid-boot", message)
                 .help("--boot 'ssh root@HOST boot-once {kernel}': it is run on this machine"))

