@@ -1,10 +1,11 @@
-//! The packets that TCP got in a network namespace, and the segments of all packets of IP there, from
-//! /proc/net, which every user may read.
+//! The packets that TCP got in a network namespace, and the segments of all packets of IP there,
+//! from /proc/net, which every user may read.
 //!
 //! A packet that GRO has merged is one packet to TCP: `tcp_v4_rcv` (net/ipv4/tcp_ipv4.c) and
 //! `tcp_v6_rcv` (net/ipv6/tcp_ipv6.c) add 1 to `Tcp: InSegs` of /proc/net/snmp. To IP it is as many
-//! as it has segments: `ip_rcv_core` (net/ipv4/ip_input.c) and `ip6_rcv_core` (net/ipv6/ip6_input.c)
-//! add `gso_segs` to a counter for each value of the ECN bits, in /proc/net/netstat and snmp6.
+//! as it has segments: `ip_rcv_core` (net/ipv4/ip_input.c) and `ip6_rcv_core`
+//! (net/ipv6/ip6_input.c) add `gso_segs` to a counter for each value of the ECN bits, in
+//! /proc/net/netstat and snmp6.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
