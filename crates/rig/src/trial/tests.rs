@@ -43,7 +43,7 @@ fn trial_with_bytes(rig: &mut Rig, cell: &Cell, kind: TrialKind) -> Trial {
         if in_window(&trial, |reading| reading.received.bytes) > 0 {
             return trial;
         }
-        assert!(Instant::now() < until, "nothing arrives in any window of {}", cell.send);
+        assert!(Instant::now() < until, "nothing arrives in any window of {}", cell.label);
     }
 }
 
