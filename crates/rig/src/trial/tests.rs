@@ -598,7 +598,7 @@ fn a_trial_records_what_its_sockets_used() {
 #[test]
 fn a_trial_records_what_tcp_got() {
     let mut rig = rig(fixed());
-    let mut run = |cell: &Cell| rig.run(cell, TrialKind::UnsoakedControl).unwrap();
+    let mut run = |cell: &Cell| trial_with_bytes(&mut rig, cell, TrialKind::UnsoakedControl);
     let trial = run(&cell(SendPath::ReadSend, Levels::default()));
     let [opened, closed] = [&trial.opened, &trial.closed].map(|edge| edge.delivered.unwrap());
     assert!(closed.at_ns > opened.at_ns && closed.packets >= opened.packets);
