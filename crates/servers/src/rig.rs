@@ -254,6 +254,17 @@ impl ServerRig {
         }
     }
 
+    /// The time of whole cycles of a mix by a load that goes on beyond them; `None`: there is none,
+    /// or no rate.
+    fn cycles_ns(&self, cell: &Cell, pace: Pace) -> Option<u64> {
+        match (self.replayed(cell), pace) {
+            (Some(replayed), Pace::At { per_s }) => {
+                Some((replayed.whole.responses as f64 / per_s * 1e9) as u64)
+            }
+            _ => None,
+        }
+    }
+
     /// Opens a window over whole responses, and has the load ask for them; `None`: the load has no
     /// such limit. It is opened before the load is told: afterwards this thread may be late, and
     /// responses would come before the window.
@@ -373,6 +384,7 @@ impl Bench for ServerRig {
             Some(begun) => self.watch_whole(begun, pace, &mut closed),
             None => {
                 let opens_ns = begin_ns + self.timing.warmup_ns.max(LEAST_WARMUP_NS);
+                let length_ns = self.cycles_ns(cell, pace).unwrap_or(length_ns);
                 self.watch(opens_ns, length_ns, &mut opened, &mut closed)
             }
         };

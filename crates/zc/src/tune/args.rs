@@ -55,6 +55,9 @@ pub(in super::super) struct NginxArgs {
     /// A folder of files that are asked for, read only [default: made for the mix]
     #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
     pub(super) root: Option<PathBuf>,
+    /// Ask by HTTP/2, with h2load of nghttp2 [default: by HTTP/1.1, with zc's own load]
+    #[arg(long)]
+    pub(super) http2: bool,
     /// Also tell the cores at this rate of such requests, as in 2000/s
     #[arg(long, value_name = "RATE", allow_hyphen_values = true,
           value_parser = typed(units::per_second))]

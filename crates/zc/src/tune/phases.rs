@@ -19,6 +19,7 @@ use zc_kernel::stop::Stop;
 use zc_load::{Reuse, Target, Targets, Trust};
 use zc_measure::session::{self, BlockOptions, Kind, Outcome, ServerOptions, StateOption, TARGET};
 use zc_run::{Error, ErrorKind, Result, Run, Support};
+use zc_servers::Http2;
 use zc_tune::Change;
 
 /// Connections to each copy: enough for those that send long responses not to hold up the others.
@@ -65,6 +66,7 @@ pub(super) fn measure(
     args: &NginxArgs,
     copies: &mut Copies<'_>,
     targets: &Targets,
+    http2: Option<&Http2>,
     lines: &mut [Line],
     tried: &[Option<Change>],
     stop: &Stop,
@@ -72,6 +74,7 @@ pub(super) fn measure(
     let mut run = Runs {
         args,
         targets: targets.clone(),
+        http2: http2.cloned(),
         stop,
         stem: jiff::Zoned::now().strftime("zc-tune-%Y-%m-%dT%H-%M-%S").to_string(),
         began: Instant::now(),
@@ -160,6 +163,7 @@ fn with_present(others: Vec<CopyOf<'_>>) -> Vec<CopyOf<'_>> {
 struct Runs<'a> {
     args: &'a NginxArgs,
     targets: Targets,
+    http2: Option<Http2>,
     stop: &'a Stop,
     /// Begin of the runs' names.
     stem: String,
@@ -226,11 +230,12 @@ impl Runs<'_> {
             states: of_states.collect::<Result<_>>()?,
             commands: None,
             mix: Some(self.targets.clone()),
+            http2: self.http2.clone(),
             serve: Some(started.command.clone()),
             remote: None,
             generator: Vec::new(),
             requests_per_s,
-            connections: CONNECTIONS,
+            connections: self.http2.as_ref().map_or(CONNECTIONS, |http2| http2.connections),
             reuse: Reuse::KeepAlive,
             headers: Vec::new(),
             trust: if is_encrypted { Trust::Anybody } else { Trust::System },
