@@ -38,6 +38,10 @@ pub struct ServerPlan {
     pub connections: usize,
     /// Whether a connection carries more than one request.
     pub keepalive: bool,
+    /// How many requests it carries until the load has it closed; `None`: it is kept, or carries
+    /// one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requests_per_connection: Option<u64>,
     /// Requests per second in soaked windows.
     pub requests_per_s: f64,
     /// The mix of requests that every state was asked for, whole cycles of it in each window;

@@ -23,7 +23,7 @@ use std::collections::HashSet;
 use self::args::{NginxArgs, TuneServer};
 use self::copies::Copies;
 use self::mix::Mix;
-use self::phases::measure;
+use self::phases::{Asked, measure};
 use self::reading::Nginx;
 use super::format::WidthArgs;
 use super::{interrupt, render, replace, tell};
@@ -33,9 +33,6 @@ use zc_report::tune::{About, TuneReport, html, json, text};
 use zc_run::{Error, ErrorKind, Result};
 use zc_servers::askable;
 use zc_tune::{Candidate, Change, Offer, candidates, try_line};
-
-/// What zc's own load does with its connections.
-const KEPT: &str = "connections are kept, so that handshakes and new connections are in no figure";
 
 /// Tunes, and prints which lines to change. Returns the exit code.
 ///
@@ -67,13 +64,14 @@ pub(super) fn run(args: &TuneArgs) -> Result<()> {
     let folder = Folder::create()?;
     let mut files = mix.files(&folder, args.root.as_deref())?;
     let http2 = http2.map(|http2| http2.within(&folder)).transpose()?;
+    let reuse = spoken::reuse(args.requests_per_connection, mix.spoken());
     let how = match &http2 {
         Some(http2) => {
             let left_out;
             (files.targets, left_out) = askable(&files.targets);
             http2::said(http2, site.scheme, left_out)
         }
-        None => vec![KEPT.to_owned()],
+        None => vec![spoken::connections(reuse, args.requests_per_connection, args.log.is_some())],
     };
     let mut copies = Copies::new(&nginx, &config, &site, &folder)?;
     copies.must_start()?;
@@ -92,8 +90,8 @@ pub(super) fn run(args: &TuneArgs) -> Result<()> {
         tried.push(change);
     }
 
-    let measured =
-        measure(args, &mut copies, &files.targets, http2.as_ref(), &mut lines, &tried, &stop);
+    let asked = Asked { targets: files.targets.clone(), reuse, http2: http2.clone() };
+    let measured = measure(args, &mut copies, asked, &mut lines, &tried, &stop);
     let said_of_copies = copies.said();
     drop(folder);
     let measured = measured?;

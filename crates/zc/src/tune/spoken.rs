@@ -1,7 +1,11 @@
-//! How the requests of a log were made, by version of HTTP and TLS, beside how the mix is asked: one
-//! version and one scheme stand for all, and that is said.
+//! How the requests of a log were made, by version of HTTP, TLS and connection, beside how the mix
+//! is asked: one version, one scheme and one number of requests on a connection stand for all, and
+//! that is said.
+
+use std::num::NonZeroU64;
 
 use zc_access_log::Spoken;
+use zc_load::Reuse;
 use zc_tune::nginx::{Scheme, Site};
 
 /// A share that is none.
@@ -40,6 +44,37 @@ pub(super) fn said(spoken: Option<&Spoken>, site: &Site, by_http2: bool) -> Vec<
     said
 }
 
+/// How many requests a connection carries: so many as were typed, else as those of the log do on
+/// average.
+pub(super) fn reuse(typed: Option<u64>, spoken: Option<&Spoken>) -> Reuse {
+    let of_log = || Some(spoken?.requests_per_connection?.round() as u64);
+    typed.or_else(of_log).and_then(NonZeroU64::new).map_or(Reuse::KeepAlive, Reuse::Requests)
+}
+
+/// It in a sentence.
+pub(super) fn connections(reuse: Reuse, typed: Option<u64>, has_log: bool) -> String {
+    match reuse {
+        Reuse::Requests(requests) => {
+            let why = if typed.is_some() { "" } else { ", as in the log on average" };
+            format!(
+                "a connection carries {requests} requests{why}; what a new one costs, with a TLS \
+                 session that is resumed where the server permits it, is in the figures"
+            )
+        }
+        Reuse::KeepAlive | Reuse::Close => {
+            let why = if has_log {
+                ", as the log does not tell how many requests they carry"
+            } else {
+                ""
+            };
+            format!(
+                "connections are kept{why}, so that handshakes and new connections are in no \
+                 figure (--requests-per-connection)"
+            )
+        }
+    }
+}
+
 fn percent(share: f64) -> String {
     format!("{:.1} %", 100.0 * share)
 }
@@ -60,7 +95,8 @@ mod tests {
 
     #[test]
     fn the_versions_of_the_log_and_the_one_that_is_asked_are_said() {
-        let spoken = Spoken { tls: Some(1.0), http2: Some(0.62), http3: Some(0.0) };
+        let spoken =
+            Spoken { tls: Some(1.0), http2: Some(0.62), http3: Some(0.0), ..Spoken::default() };
         let both = said(Some(&spoken), &site("443 ssl http2"), true);
         assert_eq!(
             both,
@@ -81,5 +117,17 @@ mod tests {
         let unknown = said(Some(&Spoken::default()), &site("80"), false);
         assert!(unknown.concat().contains("does not tell the versions"), "{unknown:?}");
         assert_eq!(said(None, &site("80"), false), ["all is asked by HTTP/1.1"]);
+    }
+
+    #[test]
+    fn a_connection_carries_what_was_typed_or_what_the_log_tells() {
+        let of_log = Spoken { requests_per_connection: Some(12.4), ..Spoken::default() };
+        let requests = |requests| Reuse::Requests(NonZeroU64::new(requests).unwrap());
+        assert_eq!(reuse(None, Some(&of_log)), requests(12));
+        assert_eq!(reuse(Some(3), Some(&of_log)), requests(3));
+        assert_eq!(reuse(None, Some(&Spoken::default())), Reuse::KeepAlive);
+        let said = connections(requests(12), None, true);
+        assert!(said.starts_with("a connection carries 12 requests, as in the log"), "{said}");
+        assert!(connections(Reuse::KeepAlive, None, true).contains("the log does not tell"));
     }
 }

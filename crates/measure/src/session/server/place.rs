@@ -183,7 +183,7 @@ impl Place {
                     boot_id: meter::boot_id().unwrap_or_default(),
                     origins: origins.clone(),
                     connections: options.connections,
-                    keep_alive: options.reuse == Reuse::KeepAlive,
+                    keep_alive: options.reuse.keeps(),
                     headers: options.headers.clone(),
                     checks_certificate: options.trust != Trust::Anybody,
                     timeout_ns: u64::try_from(options.timeout.as_nanos()).unwrap_or(u64::MAX),

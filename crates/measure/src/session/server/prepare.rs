@@ -227,7 +227,11 @@ pub(crate) fn prepare(
                 None => options.generator.clone(),
             },
             connections: options.connections,
-            keepalive: options.reuse == Reuse::KeepAlive,
+            keepalive: options.reuse.keeps(),
+            requests_per_connection: match options.reuse {
+                Reuse::Requests(requests) => Some(requests.get()),
+                Reuse::KeepAlive | Reuse::Close => None,
+            },
             requests_per_s,
             mix: options.mix.as_ref().map(mix::plan),
         }),
