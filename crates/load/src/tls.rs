@@ -55,9 +55,10 @@ impl Sessions {
         let config = config(&options.trust)?;
         let server = |origin: &Origin| {
             let name = name(origin)?;
-            // Servers of one name on several ports do not know each other's tickets.
-            let resumption = Resumption::in_memory_sessions(SESSIONS);
-            Ok((name, Arc::new(ClientConfig { resumption, ..config.clone() })))
+            // Servers of one name on several ports do not know each other's sessions.
+            let mut config = config.clone();
+            config.resumption = Resumption::in_memory_sessions(SESSIONS);
+            Ok((name, Arc::new(config)))
         };
         let servers = options.origins.iter().map(|it| it.is_https.then(|| server(it)).transpose());
         Ok(Some(Self { servers: servers.collect::<Result<_>>()? }))

@@ -19,6 +19,8 @@ pub(super) struct Log {
 /// A request that has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Row {
+    /// When it was sent, in us since 1970.
+    pub(super) sent_us: u64,
     /// The status; `None`: the stream failed.
     pub(super) status: Option<u16>,
     /// Time from when it was sent.
@@ -55,10 +57,12 @@ impl Log {
 fn row(line: &[u8]) -> Option<Row> {
     let text = std::str::from_utf8(line).ok()?;
     // More columns may be added later.
-    let mut columns = text.trim_end().split('\t').skip(1);
+    let mut columns = text.trim_end().split('\t');
+    let sent_us = columns.next()?.parse().ok()?;
     let status: i32 = columns.next()?.parse().ok()?;
     let took_us: u64 = columns.next()?.parse().ok()?;
-    Some(Row { status: u16::try_from(status).ok(), took_ns: took_us.saturating_mul(1_000) })
+    let took_ns = took_us.saturating_mul(1_000);
+    Some(Row { sent_us, status: u16::try_from(status).ok(), took_ns })
 }
 
 #[cfg(test)]
@@ -79,8 +83,14 @@ mod tests {
         assert_eq!((log.read(), log.rows().count()), (1, 1));
         writer.write_all(b"45\n1795908357286940\t304\t7\tmore\nnonsense\n").unwrap();
         assert_eq!(log.read(), 4);
-        let row = |status, took_ns| Some(Row { status, took_ns });
-        let expected = [row(Some(200), 862_000), row(None, 1_045_000), row(Some(304), 7_000), None];
-        assert!(log.rows().eq(expected));
+        const SENT_US: u64 = 1_795_908_357_286_938;
+        let row =
+            |after_us, status, took_ns| Some(Row { sent_us: SENT_US + after_us, status, took_ns });
+        assert!(log.rows().eq([
+            row(0, Some(200), 862_000),
+            row(1, None, 1_045_000),
+            row(2, Some(304), 7_000),
+            None
+        ]));
     }
 }

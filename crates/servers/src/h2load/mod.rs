@@ -234,7 +234,9 @@ impl H2load {
             of_trial.for_each(|row| latency.record(row.took_ns));
         }
         let HttpCounts { responses, body_bytes, .. } = self.counts_of(&running.read());
-        Ok(AskedFor { responses_per_s: None, responses, body_bytes, fault, latency })
+        // As fast as they can, they may have ended before the window did.
+        let responses_per_s = if running.goes_on { None } else { per_s(&running.logs) };
+        Ok(AskedFor { responses_per_s, responses, body_bytes, fault, latency })
     }
 
     /// Responses that have come; `None` if none runs.
@@ -371,6 +373,15 @@ impl Running {
     }
 }
 
+/// Responses per second from the first request to the last response.
+fn per_s(logs: &[Log]) -> Option<f64> {
+    let rows = || logs.iter().flat_map(Log::rows).flatten();
+    let began_us = rows().map(|row| row.sent_us).min()?;
+    let ended_us = rows().map(|row| row.sent_us.saturating_add(row.took_ns / 1_000)).max()?;
+    let took_us = ended_us.saturating_sub(began_us).max(1);
+    Some(rows().count() as f64 * 1e6 / took_us as f64)
+}
+
 fn unexpected(what: String) -> Error {
     let message = format!("the server does not answer as it should: {what}");
     Error::remote("unexpected-response", message)
@@ -389,4 +400,33 @@ fn cannot_write(path: &std::path::Path, error: &std::io::Error) -> Error {
 /// A word for sh(1).
 fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn top_speed_is_that_from_the_first_request_to_the_last_response_of_all() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = |number: usize, text: &str| {
+            let path = folder.path().join(number.to_string());
+            let mut log = Log::create(&path).unwrap();
+            std::fs::write(path, text).unwrap();
+            log.read();
+            log
+        };
+        let logs = [
+            log(0, "1000000\t200\t500\n1000100\t200\t1000\n"),
+            log(1, "1009000\t200\t1000\n1000500\t304\t10\n"),
+        ];
+        let per_s = per_s(&logs).unwrap();
+        assert!((per_s - 400.0).abs() < 1e-9, "4 in 10 ms: {per_s}");
+        assert_eq!(super::per_s(&[log(2, "")]), None);
+    }
+
+    #[test]
+    fn a_word_for_the_shell_stays_one() {
+        assert_eq!(quoted("it's $HOME"), r"'it'\''s $HOME'");
+    }
 }
