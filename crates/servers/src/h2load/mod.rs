@@ -21,7 +21,7 @@ pub use group::askable;
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use self::group::{Group, groups};
 use self::log::{Log, Row};
@@ -38,6 +38,14 @@ const START_LIMIT: Duration = Duration::from_secs(10);
 
 /// Time between two looks at whether it has come.
 const LOOK: Duration = Duration::from_millis(1);
+
+/// Time allowed after that until what is due has been answered. Congestion control begins anew with
+/// each connection: BBR is slow at it between two namespaces.
+const CATCH_UP_LIMIT: Duration = Duration::from_millis(500);
+
+/// The part of a second of requests that may be on their way by then: two of the intervals in which
+/// they are sent.
+const ON_THEIR_WAY_S: f64 = 0.02;
 
 /// Those that have not ended this long after SIGTERM are killed.
 const PATIENCE: Duration = Duration::from_millis(200);
@@ -175,8 +183,8 @@ impl H2load {
         Ok(())
     }
 
-    /// Starts all of them, and returns once each has the first response, with that time by
-    /// CLOCK_MONOTONIC.
+    /// Starts all of them, and returns once each has the first response and, at a rate, no more
+    /// requests are on their way than usually are, with that time by CLOCK_MONOTONIC.
     ///
     /// # Errors
     /// One cannot be started, has ended, or gets no response.
@@ -209,10 +217,33 @@ impl H2load {
             }
             std::thread::sleep(LOOK);
         }
-        let begin_ns = monotonic_ns();
         running.kept.find_processes();
+        let until = Instant::now() + CATCH_UP_LIMIT;
+        while per_s.is_some_and(|per_s| self.is_behind(&running, per_s)) && Instant::now() < until {
+            std::thread::sleep(LOOK);
+            running.before = running.read();
+        }
+        let begin_ns = monotonic_ns();
         *self.running() = Some(running);
         Ok(begin_ns)
+    }
+
+    /// Whether more requests are on their way than were sent in [`ON_THEIR_WAY_S`].
+    fn is_behind(&self, running: &Running, per_s: f64) -> bool {
+        let now_us = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_micros();
+        let due = std::iter::zip(&running.logs, &self.groups).map(|(log, group)| {
+            let first_us = log.rows().flatten().map(|row| row.sent_us).min();
+            let since_us = first_us.map_or(0, |first_us| now_us.saturating_sub(first_us.into()));
+            1.0 + self.part(group) * per_s * since_us as f64 / 1e6
+        });
+        let come: u64 = running.before.iter().sum();
+        let usual = per_s * ON_THEIR_WAY_S + self.groups.len() as f64;
+        due.sum::<f64>() - come as f64 > usual
+    }
+
+    /// The part of the requests that a group has.
+    fn part(&self, group: &Group) -> f64 {
+        group.paths.len() as f64 / self.cycle.0.max(1) as f64
     }
 
     /// Ends them, and says what came.
@@ -287,7 +318,7 @@ impl H2load {
             let own = group.paths.len() as u64;
             words.extend(["-n".to_owned(), own.saturating_mul(cycles).to_string()]);
             if let Some(per_s) = per_s {
-                words.push(format!("--rps={:.6}", per_s * own as f64 / self.cycle.0 as f64));
+                words.push(format!("--rps={:.6}", per_s * self.part(group)));
             }
             words.extend(["-B".to_owned(), origin.url().to_owned()]);
             words.push(format!("--connect-to={address}"));

@@ -9,7 +9,7 @@ use super::super::options::CpuPair;
 use super::super::remote::Control;
 use super::options::ServerOptions;
 use zc_kernel::netlink::Devices;
-use zc_load::{Load, LoadOptions, Origin, Reuse, Trust};
+use zc_load::{Load, LoadOptions, Origin, Trust};
 use zc_remote::{Client, FarOrigin, LoadWanted, Transport};
 use zc_rig::link::Link;
 use zc_rig::meter;
