@@ -59,10 +59,13 @@ fn in_turn(targets: &Targets) -> impl Iterator<Item = &Target> {
     (0..targets.turns()).filter_map(|turn| targets.each().get(targets.of_turn(turn) as usize))
 }
 
+/// What all requests of a process have in common.
+type Alike<'a> = (Method, &'a [(String, String)]);
+
 /// The requests of a mix that h2load can be given, and how many others it has: of methods and
 /// headers there are at most eight sets, the most frequent ones.
 pub fn askable(targets: &Targets) -> (Targets, usize) {
-    let mut counts: HashMap<(Method, &[(String, String)]), usize> = HashMap::new();
+    let mut counts: HashMap<Alike<'_>, usize> = HashMap::new();
     for target in in_turn(targets).filter(|target| !is_plain(target)) {
         *counts.entry((target.method, &target.headers)).or_default() += 1;
     }

@@ -346,7 +346,8 @@ impl H2load {
     /// # Errors
     /// It was not.
     fn spoke_http2(&self, origin: usize, number: usize, said: &Said) -> Result<()> {
-        if said.is_http2() && !(self.is_empty(number) && !self.uses_tls(origin)) {
+        // Without TLS there is nothing to agree on, and h2load says h2c before the server answers.
+        if said.is_http2() && (self.uses_tls(origin) || !self.is_empty(number)) {
             return Ok(());
         }
         let url = self.origins.get(origin).map_or("", Origin::url);
