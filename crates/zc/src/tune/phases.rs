@@ -12,7 +12,7 @@ use crate::interim::Planned;
 use crate::progress::Watcher;
 use crate::{run_out, tell};
 use zc_analysis::tune::{
-    Fate, Line, PRESENT, Phase, Phases, in_steps, promising, state_name, step_states,
+    Fate, Line, PRESENT, Phase, Phases, promising, state_name, step_states, winners,
 };
 use zc_analysis::{Estimates, estimate};
 use zc_kernel::stop::Stop;
@@ -123,7 +123,7 @@ pub(super) fn measure(
         }
         Err(error) => measured.ended = Some(error),
     }
-    let won = in_steps(&measured.phases(), lines);
+    let won = winners(&measured.phases(), lines);
     if measured.ended.is_some() || won.len() < 2 {
         return Ok(measured);
     }

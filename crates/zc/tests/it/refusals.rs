@@ -64,6 +64,7 @@ run --cpus 0,1,2
 run --cpus -1,1
 run --congestion ''
 run --with x.json
+run links -o x.json
 run --ab true
 run --ab a --ab b --ab c
 run --ab true --ab ' '
