@@ -25,6 +25,7 @@ mod experiment;
 mod export;
 mod factor_args;
 mod fleet;
+mod folder;
 mod format;
 mod generate;
 mod grouping;

@@ -13,9 +13,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use self::conduct::{Conducted, Plan};
+use super::folder::Folder;
 use super::kernel_args::{BOOT_NS, EMULATED_BOOT_NS, KernelArgs, Named};
 use super::run_args::RunArgs;
-use super::tune::Folder;
 use super::{interrupt, tell};
 use zc_fleet::plan::drawn_seed;
 use zc_guest::{Accelerator, Kernel, Machine};

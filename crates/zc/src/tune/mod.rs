@@ -7,14 +7,12 @@
 
 mod args;
 mod copies;
-mod folder;
 mod mix;
 mod phases;
 mod reading;
 mod stand_in;
 
 pub(super) use args::TuneArgs;
-pub(super) use folder::{Folder, keep as keep_folder};
 
 use std::collections::HashSet;
 
@@ -23,6 +21,7 @@ use self::copies::Copies;
 use self::mix::Mix;
 use self::phases::measure;
 use self::reading::Nginx;
+use super::folder::Folder;
 use super::format::WidthArgs;
 use super::{interrupt, render, replace, tell};
 use zc_analysis::tune::{Fate, Line, Outcome, Question};
@@ -57,7 +56,7 @@ pub(super) fn run(args: &TuneArgs) -> Result<()> {
     offers.retain(|offer| known.insert(name(offer).to_owned()));
     let mix = Mix::read(args)?;
 
-    let folder = Folder::create()?;
+    let folder = Folder::named("zc-tune-")?;
     let files = mix.files(&folder, args.root.as_deref())?;
     let mut copies = Copies::new(&nginx, &config, &site, &folder)?;
     copies.must_start()?;
