@@ -31,8 +31,10 @@ pub(super) fn run(lines: Vec<RunArgs>) -> Result<()> {
     if let [line] = lines.as_slice()
         && let Some(kernels) = line.kernels()
     {
+        // First what guests cannot follow at all.
+        let words = kernels::words_of_guest()?;
         check(&job(line.clone())?)?;
-        return kernels::run(line, kernels);
+        return kernels::run(line, kernels, words);
     }
     // Wrong options are found before the first minute is spent.
     let jobs = lines.into_iter().map(job).collect::<Result<Vec<Job>>>()?;

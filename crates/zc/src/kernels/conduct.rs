@@ -52,7 +52,8 @@ pub(super) struct Made {
 /// What was made.
 pub(super) struct Conducted {
     pub(super) boots: Vec<Made>,
-    pub(super) interrupted: bool,
+    /// What ended it before its time: Ctrl-C, or a guest that could not be started.
+    pub(super) ended_by: Option<Error>,
 }
 
 impl Plan<'_> {
@@ -73,13 +74,16 @@ impl Plan<'_> {
     }
 }
 
-/// Boots both kernels in rounds.
-///
-/// # Errors
-/// A guest cannot be started: that is no boot that failed.
-pub(super) fn conduct(plan: &Plan<'_>, stop: &Stop) -> Result<Conducted> {
+/// Boots both kernels in rounds. A guest that cannot be started is no boot that failed: it ends
+/// them.
+pub(super) fn conduct(plan: &Plan<'_>, stop: &Stop) -> Conducted {
+    let mut boots = Vec::new();
+    let ended_by = in_rounds(plan, stop, &mut boots).err();
+    Conducted { boots, ended_by }
+}
+
+fn in_rounds(plan: &Plan<'_>, stop: &Stop, boots: &mut Vec<Made>) -> Result<()> {
     let began = Instant::now();
-    let mut boots: Vec<Made> = Vec::new();
     for (round, order) in (1..=plan.rounds).zip(orders(plan.seed)) {
         let of_a_round = began.elapsed() / (round as u32 - 1).max(1);
         if round > 1 && plan.budget.is_some_and(|budget| began.elapsed() + of_a_round > budget) {
@@ -87,20 +91,22 @@ pub(super) fn conduct(plan: &Plan<'_>, stop: &Stop) -> Result<Conducted> {
         }
         for arm in order {
             let first = boots.iter().find_map(|boot| boot.file.as_ref().ok()).cloned();
-            match one(plan, round, arm, first.as_deref(), stop)? {
-                Some(made) => {
-                    said(plan, &made);
-                    boots.push(made);
-                }
-                None => return Ok(Conducted { boots, interrupted: true }),
-            }
+            let Some(made) = one(plan, round, arm, first.as_deref(), stop)? else {
+                let message = "interrupted; what was measured by then has been printed";
+                return Err(Error::interrupted(message));
+            };
+            boots.push(made);
         }
     }
-    Ok(Conducted { boots, interrupted: false })
+    Ok(())
 }
 
-/// Makes a boot; `None`: it was stopped. All boots send at the rates of the `first` run.
-fn one(
+/// Makes a boot, and says what came of it; `None`: it was stopped. All boots send at the rates of
+/// the `first` run.
+///
+/// # Errors
+/// A guest cannot be started.
+pub(crate) fn one(
     plan: &Plan<'_>,
     round: usize,
     arm: Arm,
@@ -132,7 +138,9 @@ fn one(
     let saved = out.join(&file).metadata().is_ok_and(|found| found.len() > 0);
     let took = outcome.took;
     let file = if saved { Ok(file) } else { Err(why(&outcome, limit)) };
-    Ok(Some(Made { round, arm, took, file }))
+    let made = Made { round, arm, took, file };
+    said(plan, &made);
+    Ok(Some(made))
 }
 
 /// Why a boot has no run, and the last lines of who knows more.

@@ -28,19 +28,32 @@ const BUDGET: Duration = Duration::from_secs(20 * 60);
 /// Rounds on an emulated machine, where more of them say nothing more.
 const EMULATED_ROUNDS: usize = 2;
 
-/// Compares two kernels under the line of an experiment whose options were checked.
+/// The words that `zc run` has in a guest: those of this process, but for what is about the whole.
 ///
 /// # Errors
-/// - [`ErrorKind::Usage`]: an option is not valid, or of no use in a guest.
+/// [`ErrorKind::Usage`]: an option is of no use in a guest.
+pub(super) fn words_of_guest() -> Result<Vec<OsString>> {
+    words::of_guest(&typed())
+}
+
+/// The words after the name of the program.
+fn typed() -> Vec<OsString> {
+    std::env::args_os().skip(1).collect()
+}
+
+/// Compares two kernels under the line of an experiment whose options were checked. Guests run
+/// `words`.
+///
+/// # Errors
+/// - [`ErrorKind::Usage`]: an option is not valid.
 /// - [`ErrorKind::Input`]: a kernel cannot be booted as it is.
 /// - [`ErrorKind::Unsupported`]: there is no QEMU, no memory, or this is no x86-64.
 /// - [`ErrorKind::Output`]: the folder of the runs cannot be made.
 /// - [`ErrorKind::Failed`]: a tree cannot be built.
 /// - [`ErrorKind::NothingKept`]: no boot of a kernel was measured; what was seen has been printed.
-/// - [`ErrorKind::Interrupted`]: Ctrl-C; what there is has been printed.
-pub(super) fn run(line: &RunArgs, args: &KernelArgs) -> Result<()> {
-    let typed: Vec<OsString> = std::env::args_os().skip(1).collect();
-    let words = words::of_guest(&typed)?;
+/// - [`ErrorKind::Interrupted`]: Ctrl-C; what there is has been printed, as it has where a guest
+///   cannot be started any more.
+pub(super) fn run(line: &RunArgs, args: &KernelArgs, words: Vec<OsString>) -> Result<()> {
     let named = args.two()?;
     let Some(measuring) = line.measuring() else { return Ok(()) };
     let out = measuring.out.clone().unwrap_or_else(default_folder);
@@ -57,7 +70,7 @@ pub(super) fn run(line: &RunArgs, args: &KernelArgs) -> Result<()> {
     let unpacked = is_packed.then(|| Folder::named("zc-kernels-")).transpose()?;
     let kernels = [found(&named[0], unpacked.as_ref())?, found(&named[1], unpacked.as_ref())?];
     let config = configs(&kernels);
-    let budget = typed_budget(&typed, measuring.length.budget)
+    let budget = typed_budget(&typed(), measuring.length.budget)
         .or_else(|| args.boots.is_none().then_some(BUDGET));
     let is_emulated = machine.is_emulated();
     let most = args.boots.map(|boots| boots as usize);
@@ -83,21 +96,24 @@ pub(super) fn run(line: &RunArgs, args: &KernelArgs) -> Result<()> {
         }),
         out: &out,
     };
-    let Conducted { boots, interrupted } = conduct::conduct(&plan, &stop)?;
+    let Conducted { boots, ended_by } = conduct::conduct(&plan, &stop);
     drop(unpacked);
     let answer = result::Asked {
         plan: &plan,
         boots,
-        interrupted,
+        interrupted: ended_by.is_some(),
         config,
         config_diff: args.config_diff,
         format: measuring.format,
     };
-    let measured = result::print(answer)?;
-    if interrupted {
-        return Err(Error::interrupted("interrupted; what was measured by then has been printed"));
+    let printed = result::print(answer);
+    if let Some(error) = ended_by {
+        if let Err(other) = printed {
+            tell::error(&other);
+        }
+        return Err(error);
     }
-    match measured {
+    match printed? {
         None => Ok(()),
         Some(name) => {
             let message = format!("no boot of the kernel \"{name}\" was measured");

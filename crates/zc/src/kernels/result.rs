@@ -56,8 +56,9 @@ pub(super) fn print(asked: Asked<'_>) -> Result<Option<String>> {
             [false, true].into_iter().position(is_missing).map_or(0, |place| place as u8 + 1);
         Ok(Document { aside: json(&report), ..Document::with_code(shown, code) })
     })?;
-    replace::file(&out.join("kernels.json"), &document.aside)?;
+    let kept = replace::file(&out.join("kernels.json"), &document.aside);
     tell::result(&document.bytes)?;
+    kept?;
     Ok(usize::from(document.code).checked_sub(1).and_then(|place| names.get(place)).cloned())
 }
 

@@ -135,6 +135,21 @@ esac";
 }
 
 #[test]
+fn what_was_measured_is_printed_where_a_guest_cannot_be_started_any_more() {
+    let folder = folder(Some("rm bin/qemu-system-x86_64; echo 4 >/dev/fd/4"));
+    let options = ["--boots", "2", "--out", "runs"];
+    // No other QEMU is found instead: it was looked for at the start.
+    let output = compare(folder.path(), &options).finish().unwrap();
+    assert_eq!(failed(&output, 1), "system-call-failed");
+    let shown = text(&output.stdout);
+    assert!(shown.contains("zc run ended in it with 4"), "{shown}");
+    assert!(shown.contains("this is what was measured by then"), "{shown}");
+    let kept = std::fs::read_to_string(folder.path().join("runs/kernels.json")).unwrap();
+    let kept: serde_json::Value = serde_json::from_str(&kept).unwrap();
+    assert_eq!(kept["boots"].as_array().unwrap().len(), 1);
+}
+
+#[test]
 fn configurations_of_packages_are_compared() {
     let folder = folder(Some("exit 1"));
     // dpkg-deb -x PACKAGE FOLDER
