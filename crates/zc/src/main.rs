@@ -180,7 +180,7 @@ fn dispatch(commands: Vec<Command>) -> Result<u8> {
                 Command::Run(args) => Some(args),
                 _ => None,
             });
-            run::run([args].into_iter().chain(others).collect())
+            return run::run([args].into_iter().chain(others).collect());
         }
         Command::Profile(args) => profile::profile(args),
         Command::Plan(args) => plan::plan(&args),

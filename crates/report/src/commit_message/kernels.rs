@@ -14,7 +14,7 @@ use zc_analysis::compare::kernels::{BootCost, BootRatio, KernelCell};
 use zc_run::Run;
 
 /// Most columns of the name of the cell whose control is shown.
-const NAME: usize = 20;
+const NAME: usize = 14;
 
 /// Two kernels in at most eight lines of 72 columns in ASCII, fit for a commit message. `run` is of
 /// one of the boots, and says on which machine and over which link. Where nothing has a cost, what
@@ -128,9 +128,9 @@ fn controls(report: &KernelsReport, run: Option<&Run>) -> String {
     };
     let [old, new] = [false, true].map(|is_new| report.counts(is_new));
     let dropped = old.0 + new.0 - old.1 - new.1;
-    let dropped = if dropped > 0 { format!(", {dropped} dropped") } else { String::new() };
     let others = [
-        Some(format!("{}+{} boots{dropped}", old.1, new.1)),
+        Some(format!("{}+{} boots", old.1, new.1)),
+        (dropped > 0).then(|| format!("{dropped} dropped")),
         (compared.rounds > 0).then(|| count(compared.rounds, "round")),
         run.map(|run| format!("zc {}", plain(&run.header.zc_version))),
     ];

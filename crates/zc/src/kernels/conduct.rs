@@ -23,30 +23,30 @@ const BOOTING_EMULATED: Duration = Duration::from_secs(300);
 const LAST_LINES: usize = 8;
 
 /// What is booted, how often and what for.
-pub(super) struct Plan<'a> {
-    pub(super) names: [String; 2],
-    pub(super) kernels: &'a [Kernel; 2],
-    pub(super) machine: &'a Machine,
+pub(crate) struct Plan<'a> {
+    pub(crate) names: [String; 2],
+    pub(crate) kernels: &'a [Kernel; 2],
+    pub(crate) machine: &'a Machine,
     /// The words of `zc run` in a guest.
-    pub(super) words: Vec<OsString>,
-    pub(super) seed: u64,
+    pub(crate) words: Vec<OsString>,
+    pub(crate) seed: u64,
     /// The most rounds.
-    pub(super) rounds: usize,
+    pub(crate) rounds: usize,
     /// No round begins that would not be over by then.
-    pub(super) budget: Option<Duration>,
-    pub(super) boot_budget_ns: u64,
+    pub(crate) budget: Option<Duration>,
+    pub(crate) boot_budget_ns: u64,
     /// The folder of the runs.
-    pub(super) out: &'a Path,
+    pub(crate) out: &'a Path,
 }
 
 /// A boot that was made.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Made {
-    pub(super) round: usize,
-    pub(super) arm: Arm,
-    pub(super) took: Duration,
+pub(crate) struct Made {
+    pub(crate) round: usize,
+    pub(crate) arm: Arm,
+    pub(crate) took: Duration,
     /// The name of its file, or why there is none, with last lines.
-    pub(super) file: std::result::Result<String, (String, Vec<String>)>,
+    pub(crate) file: std::result::Result<String, (String, Vec<String>)>,
 }
 
 /// What was made.

@@ -8,11 +8,15 @@ mod result;
 mod rounds;
 mod words;
 
+pub(crate) use conduct::{Made, Plan, one as boot_once};
+pub(crate) use rounds::orders;
+
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use self::conduct::{Conducted, Plan};
+use self::conduct::Conducted;
+use self::result::Answer;
 use super::folder::Folder;
 use super::kernel_args::{BOOT_NS, EMULATED_BOOT_NS, KernelArgs, Named};
 use super::run_args::RunArgs;
@@ -41,8 +45,8 @@ fn typed() -> Vec<OsString> {
     std::env::args_os().skip(1).collect()
 }
 
-/// Compares two kernels under the line of an experiment whose options were checked. Guests run
-/// `words`.
+/// Compares two kernels under the line of an experiment whose options were checked, and returns the
+/// exit code. Guests run `words`.
 ///
 /// # Errors
 /// - [`ErrorKind::Usage`]: an option is not valid.
@@ -53,9 +57,9 @@ fn typed() -> Vec<OsString> {
 /// - [`ErrorKind::NothingKept`]: no boot of a kernel was measured; what was seen has been printed.
 /// - [`ErrorKind::Interrupted`]: Ctrl-C; what there is has been printed, as it has where a guest
 ///   cannot be started any more.
-pub(super) fn run(line: &RunArgs, args: &KernelArgs, words: Vec<OsString>) -> Result<()> {
+pub(super) fn run(line: &RunArgs, args: &KernelArgs, words: Vec<OsString>) -> Result<u8> {
     let named = args.two()?;
-    let Some(measuring) = line.measuring() else { return Ok(()) };
+    let Some(measuring) = line.measuring() else { return Ok(0) };
     let out = measuring.out.clone().unwrap_or_else(default_folder);
     check_folder(&out)?;
     let stop = interrupt::flag()?;
@@ -103,7 +107,7 @@ pub(super) fn run(line: &RunArgs, args: &KernelArgs, words: Vec<OsString>) -> Re
         boots,
         interrupted: ended_by.is_some(),
         config,
-        config_diff: args.config_diff,
+        args,
         format: measuring.format,
     };
     let printed = result::print(answer);
@@ -114,8 +118,8 @@ pub(super) fn run(line: &RunArgs, args: &KernelArgs, words: Vec<OsString>) -> Re
         return Err(error);
     }
     match printed? {
-        None => Ok(()),
-        Some(name) => {
+        Answer::Code(code) => Ok(code),
+        Answer::NotMeasured(name) => {
             let message = format!("no boot of the kernel \"{name}\" was measured");
             Err(Error::new(ErrorKind::NothingKept, "kernel-not-measured", message)
                 .help("the table says why each of them was dropped"))

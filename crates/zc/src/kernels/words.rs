@@ -7,29 +7,33 @@ use super::super::run_line::{self, Word};
 use zc_run::{Error, Result};
 
 /// Options that the guests do not get.
-const OWN: [&str; 12] = [
+const OWN: [&str; 15] = [
     "kernel",
     "boots",
     "boot-budget",
     "build",
     "config-diff",
+    "fail-if-worse",
+    "tap",
     "budget",
     "seed",
     "out",
     "json",
+    "commit-message",
     "verbose",
     "columns",
     "wait-until-quiet",
 ];
 
+const FORMS: &str = "two kernels have a table, --json, --commit-message and --tap";
+
 /// Options that a guest cannot follow, and why.
-const NOT_THERE: [(&str, &str); 7] = [
+const NOT_THERE: [(&str, &str); 6] = [
     ("ab", "a state of the host is none of a guest"),
     ("remote", "guests have no network"),
     ("via", "guests have no network"),
-    ("csv", "two kernels have a table and --json"),
-    ("commit-message", "two kernels have a table and --json"),
-    ("markdown", "two kernels have a table and --json"),
+    ("csv", FORMS),
+    ("markdown", FORMS),
     ("like", "a saved run is not of a guest"),
 ];
 
@@ -76,6 +80,7 @@ mod tests {
             ("run sizes --kernel A=a --paths sendfile --kernel B=b -v", "sizes --paths sendfile"),
             ("run --budget 5min --boots 3 --seed=4 --link veth --json --out d", "--link veth"),
             ("run --strict --wait-until-quiet 5s --config-diff --build make", "--strict"),
+            ("run --fail-if-worse 5% --tap --quick --commit-message", "--quick"),
         ] {
             assert_eq!(of(typed).unwrap(), words, "{typed}");
         }
@@ -83,13 +88,7 @@ mod tests {
 
     #[test]
     fn what_a_guest_cannot_follow_is_refused() {
-        for typed in [
-            "run --ab true",
-            "run --remote=box",
-            "run --via ssh",
-            "run --csv",
-            "run --commit-message",
-        ] {
+        for typed in ["run --ab true", "run --remote=box", "run --via ssh", "run --csv"] {
             assert_eq!(of(typed).unwrap_err().id, "option-not-with-kernels", "{typed}");
         }
     }
