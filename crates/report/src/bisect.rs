@@ -76,8 +76,8 @@ fn named(commit: &str, subject: &str) -> String {
 fn measured(entry: &Entry) -> String {
     let why = entry.why.as_deref().map(|why| escape(why, 600));
     let seen = entry.ratio.map(|ratio| {
-        let (blocks, seconds) = (entry.values, entry.elapsed_s);
-        format!("{} after {blocks} blocks in {seconds:.0} s", times(entry, ratio))
+        let (values, seconds) = (entry.values, entry.elapsed_s);
+        format!("{} after {values} {} in {seconds:.0} s", times(entry, ratio), unit(entry))
     });
     match (seen, why) {
         (Some(seen), Some(why)) => format!("{why}; {seen}"),
@@ -91,6 +91,7 @@ fn times(entry: &Entry, ratio: f64) -> String {
     let than = match entry.reference {
         Against::SavedRun => "in the saved run",
         Against::StateA => "in state A",
+        Against::GoodKernel => "under the good kernel",
     };
     let (low, high) = (entry.low, entry.high);
     let half = (high.unwrap_or(ratio) - low.unwrap_or(ratio)) / 2.0;
@@ -100,7 +101,7 @@ fn times(entry: &Entry, ratio: f64) -> String {
         (Some(low), Some(high)) => format!("{} to {}", end(low), end(high)),
         (Some(low), None) => format!("{} or more", end(low)),
         (None, Some(high)) => format!("{} or less", end(high)),
-        (None, None) => "an interval needs more blocks".to_owned(),
+        (None, None) => format!("an interval needs more {}", unit(entry)),
     };
     format!(
         "{} costs {} times as much as {than} ({}: {ends})",
@@ -108,6 +109,14 @@ fn times(entry: &Entry, ratio: f64) -> String {
         end(ratio),
         confidence(entry.confidence)
     )
+}
+
+/// What a value is of.
+fn unit(entry: &Entry) -> &'static str {
+    match entry.reference {
+        Against::SavedRun | Against::StateA => "blocks",
+        Against::GoodKernel => "rounds",
+    }
 }
 
 fn of_left(left: &Left, seen: &[Entry]) -> Vec<(&'static str, String)> {
@@ -208,6 +217,19 @@ mod tests {
         answer    skip: "make" ended with exit status: 2
         "#);
         assert_eq!(commit(&[], &Left::Unknown, 80), "");
+    }
+
+    #[test]
+    fn a_kernel_is_told_by_rounds() {
+        let by_rounds = Entry {
+            reference: Against::GoodKernel,
+            low: None,
+            high: None,
+            ..entry("2b", Told::Skip, Some(1.04))
+        };
+        let told = commit(&[by_rounds], &Left::Unknown, 200);
+        assert!(told.contains("1.04 times as much as under the good kernel"), "{told}");
+        assert!(told.contains("an interval needs more rounds) after 24 rounds in 14 s"), "{told}");
     }
 
     #[test]

@@ -12,8 +12,8 @@ use super::conduct::{Made, Plan};
 use zc_analysis::compare::kernels::{Arm, Boot, judgement, kernels};
 use zc_guest::{Accelerator, ConfigDifference, Kernel};
 use zc_report::kernels::{
-    BootFacts, BootOutcome, ConfigOption, GuestFacts, KernelFacts, KernelsReport, config, json, tap,
-    text,
+    BootFacts, BootOutcome, ConfigOption, GuestFacts, KernelFacts, KernelsReport, config, json,
+    tap, text,
 };
 use zc_report::{Layout, commit_message};
 use zc_run::{Result, Run};
@@ -87,10 +87,7 @@ pub(super) fn print(asked: Asked<'_>) -> Result<Answer> {
 
 /// The whole document, and the run of a boot, of the second kernel if there is one. A run that cannot
 /// be read is a boot that was dropped.
-fn report(
-    asked: &Asked<'_>,
-    opened: Vec<Option<Result<Saved>>>,
-) -> (KernelsReport, Option<Run>) {
+fn report(asked: &Asked<'_>, opened: Vec<Option<Result<Saved>>>) -> (KernelsReport, Option<Run>) {
     let plan = asked.plan;
     let mut boots: Vec<BootFacts> = Vec::new();
     let mut runs: Vec<(usize, Arm, Run)> = Vec::new();

@@ -68,8 +68,11 @@ pub fn kernels(boots: &[Boot<'_>]) -> Kernels {
         compared.rounds = compared.rounds.max(count(cell.cost));
         compared.control_rounds = compared.control_rounds.max(count(cell.same));
     }
-    let own: Vec<Vec<Round>> =
-        compared.cells.iter().map(|cell| rounds(&cell.label, &values, |values| values.own)).collect();
+    let own: Vec<Vec<Round>> = compared
+        .cells
+        .iter()
+        .map(|cell| rounds(&cell.label, &values, |values| values.own))
+        .collect();
     judge(&mut compared.cells, &relative(&own));
     compared.control_differs = differing_controls(&compared.cells);
     if emulated || !compared.control_differs.is_empty() {

@@ -121,7 +121,10 @@ fn a_margin_is_judged_by_costs_and_a_cell_that_is_lost_is_worse() {
     let judged = |runs: &[(usize, Arm, Run)], margin: f64| judgement(&compared(runs), margin);
     let dearer = runs(8, 1.2);
     let worse = judged(&dearer, 0.1);
-    assert_eq!((worse.outcome, worse.worse.as_slice()), (Outcome::Worse, &["sendfile".to_owned()][..]));
+    assert_eq!(
+        (worse.outcome, worse.worse.as_slice()),
+        (Outcome::Worse, &["sendfile".to_owned()][..])
+    );
     assert!(worse.undecided.is_empty(), "{worse:?}");
     assert_eq!(judged(&dearer, 0.3).outcome, Outcome::NoneWorse);
     let close = judged(&dearer, compared(&dearer).cells[1].cost.unwrap().ratio - 1.0);
