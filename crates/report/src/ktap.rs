@@ -1,5 +1,6 @@
-//! Results of tests in the Kernel Test Anything Protocol, version 1 (Documentation/dev-tools/ktap.rst
-//! of Linux). What cannot be told is skipped, with the reason: it is neither passed nor failed.
+//! Results of tests in the Kernel Test Anything Protocol, version 1
+//! (Documentation/dev-tools/ktap.rst of Linux). What cannot be told is skipped, with the reason: it
+//! is neither passed nor failed.
 
 use zc_run::escape;
 

@@ -77,7 +77,7 @@ const BISECT: &[Example] = &[
         "which commit of what make installs? By runs, which tell large changes alone",
     ),
     (
-        "git bisect run zc bisect --good ../good --kernel . --path sendfile --worse 5% -- make bzImage",
+        "git bisect run zc bisect --good ../good --kernel . --path sendfile --worse 5% -- make",
         "which commit of a kernel? Each is booted in a guest, in turns with the good one",
     ),
     ("zc bisect --report", "the commits that were seen, the suspect, and how sure it is"),

@@ -35,8 +35,8 @@ pub struct Entry {
     pub high: Option<f64>,
     /// Confidence of the interval.
     pub confidence: f64,
-    /// Number of log ratios, each of a block or of a round of boots, or of blocks of the run that was
-    /// compared with a saved one.
+    /// Number of log ratios, each of a block or of a round of boots, or of blocks of the run that
+    /// was compared with a saved one.
     pub values: usize,
     /// Time that measuring took, in seconds; without the command that builds.
     pub elapsed_s: f64,

@@ -33,14 +33,15 @@ fn measured(
     (None, blocks)
 }
 
-/// By how much boots of one kernel differ, in all paths alike and in each by itself (docs/kernels.md).
+/// By how much boots of one kernel differ, in all paths alike and in each by itself
+/// (docs/kernels.md).
 const ALIKE: f64 = 0.03;
 const APART: f64 = 0.02;
 /// Rounds of two boots that an hour has room for, at 20 s a boot.
 const ROUNDS: usize = 90;
 
-/// The answer about a commit by rounds of boots, of which a tenth are three times as far off, and the
-/// rounds that it took.
+/// The answer about a commit by rounds of boots, of which a tenth are three times as far off, and
+/// the rounds that it took.
 fn booted(
     question: Question,
     centre: f64,

@@ -12,7 +12,8 @@ use zc_analysis::{Estimates, Withheld, estimate};
 use zc_run::{Run, Severity, Warning};
 use zc_testkit::synthetic::{Synthetic, TrueCell};
 
-/// The lines of a message about runs, without their indent. Panics where it is not fit for a commit.
+/// The lines of a message about runs, without their indent. Panics where it is not fit for a
+/// commit.
 fn lines(text: &str) -> Vec<&str> {
     lines_by(text, " blocks")
 }

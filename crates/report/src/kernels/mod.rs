@@ -1,6 +1,6 @@
-//! `zc run --kernel` as text, as JSON and as the results of tests: what was booted, what was dropped,
-//! what else differs, and a row for each cell: costs with intervals by boot, or what was counted
-//! where nothing has a cost.
+//! `zc run --kernel` as text, as JSON and as the results of tests: what was booted, what was
+//! dropped, what else differs, and a row for each cell: costs with intervals by boot, or what was
+//! counted where nothing has a cost.
 
 mod document;
 mod notes;

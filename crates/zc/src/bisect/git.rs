@@ -62,7 +62,8 @@ pub(super) fn own_file(name: &str) -> Result<Option<PathBuf>> {
     if said.contains(NO_REPOSITORY) { Ok(None) } else { Err(refused(&said)) }
 }
 
-/// The error that git refuses a repository, in its own words: a sentence, and what it advises below.
+/// The error that git refuses a repository, in its own words: a sentence, and what it advises
+/// below.
 fn refused(said: &str) -> Error {
     let mut lines = said.lines().map(str::trim).filter(|line| !line.is_empty());
     let first = lines.next().unwrap_or("it says nothing");

@@ -120,7 +120,7 @@ impl Guests {
         let boot = |round: usize, arm: Arm| {
             let made = boot_once(&plan, round, arm, first.as_deref(), stop)?
                 .ok_or_else(|| Error::interrupted("interrupted while a guest ran"))?;
-            let shown = of_boot(made, plan.out)?;
+            let shown = of_boot(made, plan.out);
             if let Ok((file, _)) = &shown {
                 first.get_or_insert_with(|| file.clone());
             }
@@ -176,6 +176,9 @@ impl Rounds<'_> {
         let judged = question.judge(&values);
         let why = judged.answer.is_none().then(|| match left_out {
             Some(why) if values.is_empty() => format!("no round has a figure of both: {why}"),
+            None if values.is_empty() => {
+                "no round has a figure of both: the path costs too little to be measured".to_owned()
+            }
             _ => format!(
                 "neither \"no dearer\" nor \"dearer by {:.1} %\" is refuted: try a longer --budget \
                  than {}",
@@ -189,17 +192,17 @@ impl Rounds<'_> {
 
 /// The name of the file of a boot, and its run, or why there is none of use. Last lines of a kernel
 /// that failed go to stderr.
-fn of_boot(made: Made, out: &Path) -> Result<std::result::Result<(String, Run), String>> {
+fn of_boot(made: Made, out: &Path) -> std::result::Result<(String, Run), String> {
     let file = match made.file {
         Ok(file) => file,
         Err((why, last)) => {
             last.iter().for_each(|line| tell::note(&format!("| {}", escape(line, 200))));
-            return Ok(Err(why));
+            return Err(why);
         }
     };
     match read::run(&out.join(&file)) {
-        Ok(run) => Ok(Ok((file, run))),
-        Err(error) => Ok(Err(error.message)),
+        Ok(run) => Ok((file, run)),
+        Err(error) => Err(error.message),
     }
 }
 

@@ -85,8 +85,8 @@ pub(super) fn print(asked: Asked<'_>) -> Result<Answer> {
     Ok(missing.map_or(Answer::Code(document.code), |name| Answer::NotMeasured(name.clone())))
 }
 
-/// The whole document, and the run of a boot, of the second kernel if there is one. A run that cannot
-/// be read is a boot that was dropped.
+/// The whole document, and the run of a boot, of the second kernel if there is one. A run that
+/// cannot be read is a boot that was dropped.
 fn report(asked: &Asked<'_>, opened: Vec<Option<Result<Saved>>>) -> (KernelsReport, Option<Run>) {
     let plan = asked.plan;
     let mut boots: Vec<BootFacts> = Vec::new();
