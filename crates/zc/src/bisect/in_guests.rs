@@ -4,7 +4,7 @@
 //! A boot is one value, and a round the logarithm of the commit's cost minus that of the good
 //! kernel's. If the kernels do not differ, boots of a round in random order could change places, so
 //! these values are symmetric about the true difference, which is what the sequential test needs
-//! ([`zc_stats::Sequential`]).
+//! ([`zc_analysis::bisect`]).
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -104,6 +104,7 @@ impl Guests {
                 .help("build the good one in another tree: git worktree add ../good GOOD"));
         }
         let folder = Folder::named("zc-bisect-")?;
+        let out = folder.make("runs")?;
         let kernels = [self.good.clone(), commit];
         let plan = kernels::Plan {
             names: NAMES.map(str::to_owned),
@@ -114,7 +115,7 @@ impl Guests {
             rounds: usize::MAX,
             budget: Some(self.budget),
             boot_budget_ns: BOOT_NS,
-            out: &folder.make("runs")?,
+            out: &out,
         };
         let mut first: Option<String> = None;
         let boot = |round: usize, arm: Arm| {
@@ -340,18 +341,18 @@ mod tests {
 
     #[test]
     fn a_commit_whose_kernel_fails_is_skipped_and_a_good_kernel_that_does_ends_it() {
-        let panics = |_: usize, arm: Arm, of: Arm| match arm == of {
+        let panics = |arm: Arm, of: Arm| match arm == of {
             true => Err("the kernel panicked: out of luck".to_owned()),
             false => Ok(run(1, 1.0)),
         };
-        let (told_of, _) = told(HOUR, |round, arm| panics(round, arm, Arm::New));
+        let (told_of, _) = told(HOUR, |_, arm| panics(arm, Arm::New));
         assert!(told_of.unwrap().1.unwrap().contains("out of luck"));
-        let (told_of, _) = told(HOUR, |round, arm| panics(round, arm, Arm::Old));
+        let (told_of, _) = told(HOUR, |_, arm| panics(arm, Arm::Old));
         assert_eq!(told_of.unwrap_err().id, "good-kernel-fails");
 
         // Two boots that fail later are dropped, and the third is one too many.
         let later = |least: usize| {
-            move |round: usize, arm: Arm| match arm == Arm::New && round % 2 == 0 && round <= least
+            move |round: usize, arm: Arm| match arm == Arm::New && round.is_multiple_of(2) && round <= least
             {
                 true => Err("it hangs".to_owned()),
                 false => Ok(run(seed(round, arm), 1.5)),

@@ -1,7 +1,7 @@
 //! The answer to `--fail-if-worse`: whether any cell is dearer under the second kernel by more than
 //! a margin, by its cost.
 //!
-//! As for two runs ([`super::super::verdicts`]) there are three answers. *None is* needs each cell
+//! As for two runs (`compare::verdicts`) there are three answers. *None is* needs each cell
 //! to show it by itself at one-sided 5 %, and *some is* is corrected for their number by Holm's
 //! procedure. A cell that the first kernel has and the second one has not is worse by any margin.
 
