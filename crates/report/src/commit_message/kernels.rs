@@ -113,15 +113,17 @@ fn without_figures(report: &KernelsReport) -> String {
     std::iter::once(why).chain(lost).chain(shown).collect::<Vec<_>>().join(" ")
 }
 
-/// The control that is furthest from 1, and the boots.
+/// The control that is furthest from 1, of those that differ if any does, and the boots.
 fn controls(report: &KernelsReport, run: Option<&Run>) -> String {
     let compared = &report.comparison;
     let distance = |ratio: &BootRatio| ratio.ratio.ln().abs();
-    let same = compared.cells.iter().filter_map(|cell| Some((cell, cell.same?)));
+    let differing = &compared.control_differs;
+    let counts = |cell: &&KernelCell| differing.is_empty() || differing.contains(&cell.label);
+    let same = compared.cells.iter().filter(counts).filter_map(|cell| Some((cell, cell.same?)));
     let first = match same.max_by(|one, other| distance(&one.1).total_cmp(&distance(&other.1))) {
         None => "no A/A".to_owned(),
         Some((cell, found)) => {
-            let differs = if compared.control_differs.is_empty() { "" } else { " DIFFERS" };
+            let differs = if differing.is_empty() { "" } else { " DIFFERS" };
             let name = cut(&plain(&cell.label), NAME);
             format!("A/A {}{differs} of {name}", with_ends(&found).text())
         }

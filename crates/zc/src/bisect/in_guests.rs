@@ -352,7 +352,9 @@ mod tests {
 
         // Two boots that fail later are dropped, and the third is one too many.
         let later = |least: usize| {
-            move |round: usize, arm: Arm| match arm == Arm::New && round.is_multiple_of(2) && round <= least
+            move |round: usize, arm: Arm| match arm == Arm::New
+                && round.is_multiple_of(2)
+                && round <= least
             {
                 true => Err("it hangs".to_owned()),
                 false => Ok(run(seed(round, arm), 1.5)),
