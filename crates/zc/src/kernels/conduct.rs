@@ -52,8 +52,9 @@ pub(crate) struct Made {
 /// What was made.
 pub(super) struct Conducted {
     pub(super) boots: Vec<Made>,
-    /// What ended it before its time: Ctrl-C, or a guest that could not be started.
-    pub(super) ended_by: Option<Error>,
+    pub(super) interrupted: bool,
+    /// Why no further boot could be made.
+    pub(super) error: Option<Error>,
 }
 
 impl Plan<'_> {
@@ -74,16 +75,13 @@ impl Plan<'_> {
     }
 }
 
-/// Boots both kernels in rounds. A guest that cannot be started is no boot that failed: it ends
-/// them.
-pub(super) fn conduct(plan: &Plan<'_>, stop: &Stop) -> Conducted {
-    let mut boots = Vec::new();
-    let ended_by = in_rounds(plan, stop, &mut boots).err();
-    Conducted { boots, ended_by }
-}
-
-fn in_rounds(plan: &Plan<'_>, stop: &Stop, boots: &mut Vec<Made>) -> Result<()> {
+/// Boots both kernels in rounds.
+///
+/// # Errors
+/// The first guest cannot be started: that is no boot that failed. A later one ends the rounds.
+pub(super) fn conduct(plan: &Plan<'_>, stop: &Stop) -> Result<Conducted> {
     let began = Instant::now();
+    let mut boots: Vec<Made> = Vec::new();
     for (round, order) in (1..=plan.rounds).zip(orders(plan.seed)) {
         let of_a_round = began.elapsed() / (round as u32 - 1).max(1);
         if round > 1 && plan.budget.is_some_and(|budget| began.elapsed() + of_a_round > budget) {
@@ -91,14 +89,19 @@ fn in_rounds(plan: &Plan<'_>, stop: &Stop, boots: &mut Vec<Made>) -> Result<()> 
         }
         for arm in order {
             let first = boots.iter().find_map(|boot| boot.file.as_ref().ok()).cloned();
-            let Some(made) = one(plan, round, arm, first.as_deref(), stop)? else {
-                let message = "interrupted; what was measured by then has been printed";
-                return Err(Error::interrupted(message));
+            let (interrupted, error) = match one(plan, round, arm, first.as_deref(), stop) {
+                Ok(Some(made)) => {
+                    boots.push(made);
+                    continue;
+                }
+                Ok(None) => (true, None),
+                Err(error) if boots.is_empty() => return Err(error),
+                Err(error) => (false, Some(error)),
             };
-            boots.push(made);
+            return Ok(Conducted { boots, interrupted, error });
         }
     }
-    Ok(())
+    Ok(Conducted { boots, interrupted: false, error: None })
 }
 
 /// Makes a boot, and says what came of it; `None`: it was stopped. All boots send at the rates of

@@ -55,8 +55,8 @@ fn typed() -> Vec<OsString> {
 /// - [`ErrorKind::Output`]: the folder of the runs cannot be made.
 /// - [`ErrorKind::Failed`]: a tree cannot be built.
 /// - [`ErrorKind::NothingKept`]: no boot of a kernel was measured; what was seen has been printed.
-/// - [`ErrorKind::Interrupted`]: Ctrl-C; what there is has been printed, as it has where a guest
-///   cannot be started any more.
+/// - [`ErrorKind::Interrupted`]: Ctrl-C; what there is has been printed, as it has where no further
+///   guest could be started.
 pub(super) fn run(line: &RunArgs, args: &KernelArgs, words: Vec<OsString>) -> Result<u8> {
     let named = args.two()?;
     let Some(measuring) = line.measuring() else { return Ok(0) };
@@ -100,24 +100,28 @@ pub(super) fn run(line: &RunArgs, args: &KernelArgs, words: Vec<OsString>) -> Re
         }),
         out: &out,
     };
-    let Conducted { boots, ended_by } = conduct::conduct(&plan, &stop);
+    let Conducted { boots, interrupted, error } = conduct::conduct(&plan, &stop)?;
     drop(unpacked);
     let answer = result::Asked {
         plan: &plan,
         boots,
-        interrupted: ended_by.is_some(),
+        interrupted: interrupted || error.is_some(),
         config,
         args,
         format: measuring.format,
     };
     let printed = result::print(answer);
-    if let Some(error) = ended_by {
+    if let Some(error) = error {
         if let Err(other) = printed {
             tell::error(&other);
         }
         return Err(error);
     }
-    match printed? {
+    let printed = printed?;
+    if interrupted {
+        return Err(Error::interrupted("interrupted; what was measured by then has been printed"));
+    }
+    match printed {
         Answer::Code(code) => Ok(code),
         Answer::NotMeasured(name) => {
             let message = format!("no boot of the kernel \"{name}\" was measured");
