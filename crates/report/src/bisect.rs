@@ -209,7 +209,8 @@ mod tests {
         commit    2b2b2b2b2b2b tcp: commit 2b\u{1b}
         answer    good: sendfile costs 1.00 times as much as in state A (98.8 %: 0.94 to
                   1.07) after 24 blocks in 14 s
-        error     at most 1.2 % that this answer is wrong, at most 1.2 % that any so far is
+        error     at most 1.2 % that this answer is wrong, at most 1.2 % that any so far
+                  is
         left      12 commits may be the first bad one; answers to come: 4
         ");
         insta::assert_snapshot!(commit(&seen[..1], &Left::Unknown, 80), @r#"

@@ -308,13 +308,16 @@ mod tests {
 
     const HOUR: Duration = Duration::from_secs(3600);
 
+    /// What a commit that is bad costs.
+    const DEARER: f64 = 1.5;
+
     fn seed(round: usize, arm: Arm) -> u64 {
         round as u64 * 2 + u64::from(arm == Arm::New)
     }
 
     #[test]
     fn a_commit_is_told_by_rounds_of_boots() {
-        for (factor, answer) in [(1.5, Answer::Bad), (1.0, Answer::Good)] {
+        for (factor, answer) in [(DEARER, Answer::Bad), (1.0, Answer::Good)] {
             let cost = |arm| if arm == Arm::New { factor } else { 1.0 };
             let (told, boots) = told(HOUR, |round, arm| Ok(run(seed(round, arm), cost(arm))));
             let (judged, why) = told.unwrap();
@@ -351,13 +354,14 @@ mod tests {
         assert_eq!(told_of.unwrap_err().id, "good-kernel-fails");
 
         // Two boots that fail later are dropped, and the third is one too many.
+        let cost = |arm| if arm == Arm::New { DEARER } else { 1.0 };
         let later = |least: usize| {
             move |round: usize, arm: Arm| match arm == Arm::New
                 && round.is_multiple_of(2)
                 && round <= least
             {
                 true => Err("it hangs".to_owned()),
-                false => Ok(run(seed(round, arm), 1.5)),
+                false => Ok(run(seed(round, arm), cost(arm))),
             }
         };
         assert_eq!(told(HOUR, later(4)).0.unwrap().0.answer, Some(Answer::Bad));

@@ -254,8 +254,9 @@ cp run \"$share/r01-$name.jsonl.gz\"",
 /// `zc bisect` of the kernel of one commit.
 fn bisect(good: &str, kernel: &str, more: &str) -> String {
     format!(
-        "PATH=\"$PWD/bin:$PATH\" TMPDIR=$PWD GOOD={good} exec {ZC} bisect --path sendfile \
-         --worse 20% --steps 1 --log log --good {good} --kernel {kernel} {more}"
+        "PATH=\"$PWD/bin:$PATH\" TMPDIR=$PWD COLUMNS=200 GOOD={good} exec {ZC} bisect \
+         --path sendfile --worse 20% --error 20% --steps 1 --log log --good {good} \
+         --kernel {kernel} {more}"
     )
 }
 
