@@ -31,10 +31,10 @@ pub(super) fn run(lines: Vec<RunArgs>) -> Result<u8> {
     if let [line] = lines.as_slice()
         && let Some(kernels) = line.kernels()
     {
-        // First what guests cannot follow at all.
-        let words = kernels::words_of_guest()?;
-        check(&job(line.clone())?)?;
-        return kernels::run(line, kernels, words);
+        // The machine that boots them is no far end of the run.
+        let mut own = line.clone();
+        let machine = own.take_machine();
+        return kernels::run(line, kernels, &machine, || check(&job(own)?));
     }
     // Wrong options are found before the first minute is spent.
     let jobs = lines.into_iter().map(job).collect::<Result<Vec<Job>>>()?;

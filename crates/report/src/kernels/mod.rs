@@ -7,7 +7,10 @@ mod notes;
 mod rows;
 mod tap;
 
-pub use document::{BootFacts, BootOutcome, ConfigOption, GuestFacts, KernelFacts, KernelsReport};
+pub use document::{
+    BootFacts, BootOutcome, ConfigOption, GuestFacts, HostFacts, KernelFacts, KernelsReport,
+    MachineFacts,
+};
 pub(crate) use notes::of_kernels;
 pub use notes::why_left_out;
 pub(crate) use rows::word;

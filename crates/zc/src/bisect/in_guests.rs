@@ -106,10 +106,9 @@ impl Guests {
         let folder = Folder::named("zc-bisect-")?;
         let out = folder.make("runs")?;
         let kernels = [self.good.clone(), commit];
+        let mut place = kernels::Guests { kernels: &kernels, machine: &self.machine };
         let plan = kernels::Plan {
             names: NAMES.map(str::to_owned),
-            kernels: &kernels,
-            machine: &self.machine,
             words: self.words.clone(),
             seed: drawn_seed(),
             rounds: usize::MAX,
@@ -119,7 +118,7 @@ impl Guests {
         };
         let mut first: Option<String> = None;
         let boot = |round: usize, arm: Arm| {
-            let made = boot_once(&plan, round, arm, first.as_deref(), stop)?
+            let made = boot_once(&plan, &mut place, round, arm, first.as_deref(), stop)?
                 .ok_or_else(|| Error::interrupted("interrupted while a guest ran"))?;
             let shown = of_boot(made, plan.out);
             if let Ok((file, _)) = &shown {

@@ -8,12 +8,11 @@ use super::super::format::FormatArgs;
 use super::super::kernel_args::KernelArgs;
 use super::super::read::Saved;
 use super::super::{render, replace, tell};
-use super::conduct::{Made, Plan};
+use super::conduct::{Made, Place, Plan};
 use zc_analysis::compare::kernels::{Arm, Boot, judgement, kernels};
-use zc_guest::{Accelerator, ConfigDifference, Kernel};
+use zc_guest::ConfigDifference;
 use zc_report::kernels::{
-    BootFacts, BootOutcome, ConfigOption, GuestFacts, KernelFacts, KernelsReport, config, json,
-    tap, text,
+    BootFacts, BootOutcome, ConfigOption, KernelsReport, config, json, tap, text,
 };
 use zc_report::{Layout, commit_message};
 use zc_run::{Result, Run};
@@ -21,6 +20,7 @@ use zc_run::{Result, Run};
 /// What is printed, and how.
 pub(super) struct Asked<'a> {
     pub(super) plan: &'a Plan<'a>,
+    pub(super) place: &'a dyn Place,
     pub(super) boots: Vec<Made>,
     pub(super) interrupted: bool,
     pub(super) config: Option<Vec<ConfigDifference>>,
@@ -116,18 +116,12 @@ fn report(asked: &Asked<'_>, opened: Vec<Option<Result<Saved>>>) -> (KernelsRepo
     let comparison = kernels(&measured);
     let judgement = asked.args.fail_if_worse.map(|margin| judgement(&comparison, margin));
     let word = |word: std::ffi::OsString| word.to_string_lossy().into_owned();
+    let (kernels, machine) = asked.place.facts(&plan.names);
     let report = KernelsReport {
-        kernels: std::array::from_fn(|place| facts(&plan.names[place], &plan.kernels[place])),
-        machine: GuestFacts {
-            cpus: plan.machine.cpus,
-            memory_mib: plan.machine.memory_mib,
-            emulated_because: match &plan.machine.accelerator {
-                Accelerator::Kvm => None,
-                Accelerator::Emulated { why } => Some(why.clone()),
-            },
-        },
+        kernels,
+        machine,
         seed: plan.seed,
-        command: plan.words("FILE").into_iter().map(word).collect(),
+        command: plan.words("zc", "FILE").into_iter().map(word).collect(),
         folder: plan.out.to_string_lossy().into_owned(),
         boots,
         interrupted: asked.interrupted,
@@ -137,16 +131,6 @@ fn report(asked: &Asked<'_>, opened: Vec<Option<Result<Saved>>>) -> (KernelsRepo
     };
     let place = runs.iter().position(|(_, arm, _)| *arm == Arm::New).unwrap_or(0);
     (report, runs.into_iter().nth(place).map(|(_, _, run)| run))
-}
-
-fn facts(name: &str, kernel: &Kernel) -> KernelFacts {
-    KernelFacts {
-        name: name.to_owned(),
-        given: kernel.given.to_string_lossy().into_owned(),
-        release: kernel.release.clone(),
-        version: kernel.version.clone(),
-        modules: kernel.modules.is_some(),
-    }
 }
 
 fn option(difference: &ConfigDifference) -> ConfigOption {

@@ -110,9 +110,6 @@ impl<'a> Copies<'a> {
                 stand_in.kind
             ));
         }
-        if site.http2 {
-            said.push("the load speaks HTTP/1.1, and the site HTTP/2 too".to_owned());
-        }
         Ok(Self { nginx, config, site, folder, shadow, said })
     }
 
