@@ -7,7 +7,6 @@
 
 mod args;
 mod copies;
-mod folder;
 mod http2;
 mod mix;
 mod phases;
@@ -16,7 +15,6 @@ mod spoken;
 mod stand_in;
 
 pub(super) use args::TuneArgs;
-pub(super) use folder::{Folder, keep as keep_folder};
 
 use std::collections::HashSet;
 
@@ -25,6 +23,7 @@ use self::copies::Copies;
 use self::mix::Mix;
 use self::phases::{Asked, measure};
 use self::reading::Nginx;
+use super::folder::Folder;
 use super::format::WidthArgs;
 use super::{interrupt, render, replace, tell};
 use zc_analysis::tune::{Fate, Line, Outcome, Question};
@@ -61,7 +60,7 @@ pub(super) fn run(args: &TuneArgs) -> Result<()> {
     let http2 = args.http2.then(|| http2::http2(&config, &site)).transpose()?;
     let mix = Mix::read(args)?;
 
-    let folder = Folder::create()?;
+    let folder = Folder::named("zc-tune-")?;
     let mut files = mix.files(&folder, args.root.as_deref())?;
     let http2 = http2.map(|http2| http2.within(&folder)).transpose()?;
     let reuse = spoken::reuse(args.requests_per_connection, mix.spoken());
