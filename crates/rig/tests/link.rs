@@ -37,6 +37,10 @@ const CASES: &[(&str, Case)] = &[
     ("loopback_counts_what_is_sent", loopback_counts_what_is_sent),
     ("veth_carries_tcp_and_counts_it", veth_carries_tcp_and_counts_it),
     (
+        "segments_that_are_one_packet_to_tcp_are_counted_once_without_privileges",
+        several::merged_segments_are_one_packet,
+    ),
+    (
         "a_connection_over_veth_begins_with_the_window_that_the_facts_name",
         veth_begins_with_a_wide_window,
     ),

@@ -25,6 +25,7 @@ mod experiment;
 mod export;
 mod factor_args;
 mod fleet;
+mod folder;
 mod format;
 mod generate;
 mod grouping;
@@ -139,6 +140,7 @@ fn parse() -> Result<Vec<Command>> {
         let texts: Vec<String> =
             line.iter().map(|word| word.to_string_lossy().into_owned()).collect();
         let command = command_groups::with(examples::with(Cli::command(), "zc"));
+        let command = kernel_args::with(command, &texts);
         let matches = run_help::with(command, &texts)
             .try_get_matches_from(program.iter().cloned().chain(line));
         let error = match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
@@ -179,7 +181,7 @@ fn dispatch(commands: Vec<Command>) -> Result<u8> {
                 Command::Run(args) => Some(args),
                 _ => None,
             });
-            run::run([args].into_iter().chain(others).collect())
+            return run::run([args].into_iter().chain(others).collect());
         }
         Command::Profile(args) => profile::profile(args),
         Command::Plan(args) => plan::plan(&args),

@@ -16,12 +16,12 @@ use zc_measure::plan::Spec;
 use zc_measure::session::{self, Interim, Kind};
 use zc_run::{Error, Experiment, Factor, Result, Run};
 
-/// Runs experiments one after the other, up to the first that fails.
+/// Runs experiments one after the other, up to the first that fails, and returns the exit code.
 ///
 /// # Errors
 /// An argument is not valid, the run cannot be saved, nothing could be measured, or a run ended
 /// early.
-pub(super) fn run(lines: Vec<RunArgs>) -> Result<()> {
+pub(super) fn run(lines: Vec<RunArgs>) -> Result<u8> {
     if lines.len() > 1
         && let Some(option) = lines.iter().find_map(for_one)
     {
@@ -31,9 +31,14 @@ pub(super) fn run(lines: Vec<RunArgs>) -> Result<()> {
     if let [line] = lines.as_slice()
         && let Some(kernels) = line.kernels()
     {
-        let job = job(line.clone())?;
-        check(&job)?;
-        return kernels::run(line, kernels, is_on_a_wire(job)?);
+        // The machine that boots them is no far end of the run.
+        let mut own = line.clone();
+        let machine = own.take_machine();
+        return kernels::run(line, kernels, &machine, || {
+            let job = job(own)?;
+            check(&job)?;
+            is_on_a_wire(job)
+        });
     }
     // Wrong options are found before the first minute is spent.
     let jobs = lines.into_iter().map(job).collect::<Result<Vec<Job>>>()?;
@@ -43,7 +48,8 @@ pub(super) fn run(lines: Vec<RunArgs>) -> Result<()> {
         Job::Server(args) => server::run(&args),
         Job::Nfs(args) => nfs::run(&args),
         Job::Memory(args) => memory::run(&args),
-    })
+    })?;
+    Ok(0)
 }
 
 /// Checks the options of an experiment, of which nothing is measured.

@@ -46,32 +46,42 @@ pub(super) fn steps(phase: Phase<'_>, lines: usize) -> Vec<Step> {
 /// How many of the lines are enough: all, unless fewer are shown to be. If they are to save CPU and
 /// all of them are not shown to, only those go without which CPU is shown to be saved.
 pub(super) fn enough(phase: Phase<'_>, steps: &[Step], must_save: bool) -> usize {
-    let lines = steps.len();
     let Some((all, fewer)) = steps.split_last() else { return 0 };
     if !phase.estimates.verdict.stands() || all.broke.is_some() {
-        return lines;
+        return all.lines;
     }
     let is_cheaper = |step: &Step| {
-        let state = phase.state(&step_name(step.lines, lines));
+        let state = phase.state(&step_name(step.lines, steps.len()));
         state.is_some_and(|state| cheaper(phase, &state))
     };
-    let saves = is_cheaper(all);
-    let margin = match all.ratio.filter(|_| saves) {
-        Some(ratio) => EQUIVALENCE_MARGIN.min(MOST_LOST * (1.0 - ratio.value)),
-        None => EQUIVALENCE_MARGIN,
-    };
-    let may_lose = saves || !must_save;
+    let kept = KeptBlocks::from_run(phase.run);
+    let place = |step: &Step| kept.index.place(&step_name(step.lines, steps.len()));
     let error = 1.0 + phase.estimates.verdict.control_error.unwrap_or_default();
-    let is_enough = |step: &&Step| {
-        let most = step.by_all.and_then(|ratio| ratio.interval?.high).map(|most| most * error);
-        let latencies = all.latency.zip(step.latency);
-        // As with a line by itself, no p99 is worth CPU.
-        let is_as_fast = latencies.is_some_and(|both| !may_fall(&both));
-        step.broke.is_none()
-            && most.is_some_and(|most| most < 1.0 || may_lose && most <= 1.0 + margin && is_as_fast)
-            && (!saves || is_cheaper(step))
-    };
-    lines - fewer.iter().rev().take_while(is_enough).count()
+    // What costs least of the steps that were passed, and what is left.
+    let (mut best, mut left) = (all, all);
+    for step in fewer.iter().rev() {
+        let saves = is_cheaper(best);
+        let ratio =
+            place(step).zip(place(best)).and_then(|(step, best)| ratio_by(&kept, step, best));
+        let most = ratio.and_then(|ratio| ratio.interval?.high).map(|most| most * error);
+        let Some(most) = most.filter(|_| step.broke.is_none() && (!saves || is_cheaper(step)))
+        else {
+            break;
+        };
+        let margin = match best.ratio.filter(|_| saves) {
+            Some(ratio) => EQUIVALENCE_MARGIN.min(MOST_LOST * (1.0 - ratio.value)),
+            None => EQUIVALENCE_MARGIN,
+        };
+        let is_as_fast = best.latency.zip(step.latency).is_some_and(|both| !may_fall(&both));
+        if most < 1.0 {
+            // As with a line by itself, no p99 is worth CPU.
+            best = step;
+        } else if most > 1.0 + margin || !is_as_fast || must_save && !saves {
+            break;
+        }
+        left = step;
+    }
+    left.lines
 }
 
 /// Whether a state of a run is shown to cost less than the present one.

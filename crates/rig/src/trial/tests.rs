@@ -43,7 +43,7 @@ fn trial_with_bytes(rig: &mut Rig, cell: &Cell, kind: TrialKind) -> Trial {
         if in_window(&trial, |reading| reading.received.bytes) > 0 {
             return trial;
         }
-        assert!(Instant::now() < until, "nothing arrives in any window of {}", cell.send);
+        assert!(Instant::now() < until, "nothing arrives in any window of {}", cell.label);
     }
 }
 
@@ -593,6 +593,23 @@ fn a_trial_records_what_its_sockets_used() {
     rig.leave_congestion_to([(state, "another".to_owned())].into());
     let no = rig.prove(&in_b, LONG).unwrap().unwrap_err();
     assert!(no.reason.ends_with("and \"another\" was asked for"), "{}", no.reason);
+}
+
+#[test]
+fn a_trial_records_what_tcp_got() {
+    let mut rig = rig(fixed());
+    let mut run = |cell: &Cell| trial_with_bytes(&mut rig, cell, TrialKind::UnsoakedControl);
+    let trial = run(&cell(SendPath::ReadSend, Levels::default()));
+    let [opened, closed] = [&trial.opened, &trial.closed].map(|edge| edge.delivered.unwrap());
+    assert!(closed.at_ns > opened.at_ns && closed.packets >= opened.packets);
+    // Of this connection alone.
+    assert!((1..=trial.whole_bytes).contains(&closed.bytes), "{closed:?}");
+    assert!(closed.segs_in > 0 && closed.segs_in < closed.bytes, "{closed:?}");
+    assert!(closed.all_segs_in.unwrap() >= closed.segs_in, "{closed:?}");
+    // Behind a proxy two connections are received, and one of them is not metered.
+    let proxied = cell_at(SendPath::Sendfile, RecvPath::Recv, &[(Factor::Proxy, "splice")]);
+    let trial = run(&proxied);
+    assert_eq!((trial.opened.delivered, trial.closed.delivered), (None, None));
 }
 
 /// Bytes that a proof of this cell sent within `time`.

@@ -7,7 +7,8 @@ use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use super::folder::Folder;
+use super::super::folder::Folder;
+use super::mix::FILES;
 use super::reading::Nginx;
 use super::stand_in;
 use zc_analysis::tune::Fate;
@@ -87,7 +88,7 @@ impl<'a> Copies<'a> {
     ) -> Result<Self> {
         let as_root = rustix::process::geteuid().is_root();
         let mut shadow = Shadow {
-            root: Some(folder.files().to_string_lossy().into_owned()),
+            root: Some(folder.place(FILES).to_string_lossy().into_owned()),
             own_location: !site.answers_files,
             as_root,
             known_user: is_known(config),
@@ -108,9 +109,6 @@ impl<'a> Copies<'a> {
                  read",
                 stand_in.kind
             ));
-        }
-        if site.http2 {
-            said.push("the load speaks HTTP/1.1, and the site HTTP/2 too".to_owned());
         }
         Ok(Self { nginx, config, site, folder, shadow, said })
     }

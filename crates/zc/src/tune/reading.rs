@@ -39,9 +39,7 @@ impl Nginx {
     /// # Errors
     /// [`ErrorKind::Unsupported`](zc_run::ErrorKind): there is no nginx, or it does not run.
     pub(super) fn find(conf: Option<&Path>) -> Result<Self> {
-        let path = std::env::var_os("PATH").unwrap_or_else(|| OsString::from("/usr/bin:/bin"));
-        let folders = std::env::split_paths(&path).chain(MORE_FOLDERS.map(PathBuf::from));
-        let program = folders.map(|folder| folder.join("nginx")).find(|path| path.is_file());
+        let program = in_path("nginx");
         let program = program.ok_or_else(|| {
             Error::unsupported("program-missing", "there is no nginx in the PATH")
                 .help("install it where the configuration is measured: apt install nginx")
@@ -86,6 +84,13 @@ impl Nginx {
         let version = escape(version.unwrap_or("nginx"), 60).replace('/', " ");
         format!("{version}, {}", escape(&self.conf.to_string_lossy(), 300))
     }
+}
+
+/// Finds a program in the PATH, or where administrators have theirs.
+pub(super) fn in_path(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_else(|| OsString::from("/usr/bin:/bin"));
+    let folders = std::env::split_paths(&path).chain(MORE_FOLDERS.map(PathBuf::from));
+    folders.map(|folder| folder.join(name)).find(|path| path.is_file())
 }
 
 /// The configuration with the paths of the files that links lead to, where they can be followed:

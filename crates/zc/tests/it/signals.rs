@@ -108,6 +108,7 @@ const PLACES: &[(&str, &str, Try)] = &[
     ("run", "--log", File("run replay --log {} --budget 60s")),
     ("run", "--kernel", File("run --kernel a={} --kernel b={}")),
     ("run", "--build", Not(COMMAND)),
+    ("run", "--boot", Not(COMMAND)),
     ("run", "--out", File("run --out {}")),
     ("profile", "PATH", Not("a send path")),
     ("profile", "--files", File("profile --files {}")),
@@ -125,6 +126,11 @@ const PLACES: &[(&str, &str, Try)] = &[
     ("compare", "--calibration", File("compare RUN RUN --calibration {}")),
     ("compare", "--out", File("compare RUN RUN -o {}")),
     ("bisect", "--good", File("bisect --good {} --path sendfile --worse 5% --steps 1")),
+    (
+        "bisect",
+        "--kernel",
+        File("bisect --kernel {} --good {} --path sendfile --worse 5% --steps 1"),
+    ),
     (
         "bisect",
         "--like",
