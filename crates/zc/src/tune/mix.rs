@@ -8,14 +8,14 @@ use serde::{Deserialize, Serialize};
 use super::super::apart::{self, Document};
 use super::super::log_format;
 use super::super::log_input::LogInput;
-use super::args::NginxArgs;
+use super::args::SiteArgs;
 use super::folder::Folder;
 use zc_access_log::{
     AskedKind, AskedMix, AskedOptions, Format, LeftOut, MixBuilder, MixDraw, read_log,
 };
 use zc_run::{Error, Result};
 use zc_servers::{MixFiles, mix_of_root, write_mix};
-use zc_tune::nginx::OWN_LOCATION;
+use zc_tune::OWN_LOCATION;
 
 /// Below this share of what is sent shorter, it is not worth a sentence.
 const FEW: f64 = 0.001;
@@ -36,7 +36,7 @@ impl Mix {
     /// # Errors
     /// [`ErrorKind::Input`](zc_run::ErrorKind): it cannot be read, or has no request that can be
     /// sent once more.
-    pub(super) fn read(args: &NginxArgs) -> Result<Self> {
+    pub(super) fn read(args: &SiteArgs) -> Result<Self> {
         let options = AskedOptions::usual(args.seed.number.unwrap_or_default());
         let format = log_format::parse(args.format.as_deref(), &[], "")?;
         let Some(log) = &args.log else {

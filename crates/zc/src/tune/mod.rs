@@ -1,16 +1,18 @@
 //! `zc tune SERVER`: which lines of a server's configuration to change, tried one at a time on copies
 //! of it under the mix of requests of its own log.
 //!
-//! Data passes once: the configuration is read ([`reading`]), its lines become candidates
-//! (`zc_tune`), the log becomes a mix ([`mix`]), each candidate becomes a copy in a folder of zc's
-//! ([`copies`]), the copies are states of up to three runs ([`phases`]), and these are the answer.
+//! Data passes once: the configuration is read by what is its server's own ([`server`], [`nginx`]), its lines become candidates (`zc_tune`), the log becomes a mix ([`mix`]), each
+//! candidate becomes a copy in a folder of zc's ([`copies`]), the copies are states of up to three
+//! runs ([`phases`]), and these are the answer.
 
 mod args;
 mod copies;
 mod folder;
 mod mix;
+mod nginx;
 mod phases;
 mod reading;
+mod server;
 mod stand_in;
 
 pub(super) use args::TuneArgs;
@@ -18,18 +20,19 @@ pub(super) use folder::{Folder, keep as keep_folder};
 
 use std::collections::HashSet;
 
-use self::args::{NginxArgs, TuneServer};
+use self::args::{SiteArgs, TuneServer};
 use self::copies::Copies;
 use self::mix::Mix;
+use self::nginx::Nginx;
 use self::phases::measure;
-use self::reading::Nginx;
+use self::server::Server;
 use super::format::WidthArgs;
 use super::{interrupt, render, replace, tell};
 use zc_analysis::tune::{Fate, Line, Outcome, Question};
 use zc_report::Layout;
 use zc_report::tune::{About, TuneReport, html, json, text};
 use zc_run::{Error, ErrorKind, Result};
-use zc_tune::{Candidate, Change, Offer, candidates, try_line};
+use zc_tune::{Candidate, Change, Offer};
 
 /// Tunes, and prints which lines to change. Returns the exit code.
 ///
@@ -41,17 +44,22 @@ use zc_tune::{Candidate, Change, Offer, candidates, try_line};
 /// - [`ErrorKind::NothingKept`]: no block counts.
 /// - [`ErrorKind::Interrupted`]: Ctrl-C; what was found by then has been printed.
 pub(super) fn run(args: &TuneArgs) -> Result<()> {
-    let TuneServer::Nginx(args) = &args.server;
-    args.out.as_deref().map_or(Ok(()), replace::check)?;
+    let TuneServer::Nginx(site) = &args.server;
+    site.out.as_deref().map_or(Ok(()), replace::check)?;
+    let conf = site.conf.as_deref();
+    match &args.server {
+        TuneServer::Nginx(_) => tune(&Nginx::find(conf)?, site),
+    }
+}
+
+fn tune(server: &dyn Server, args: &SiteArgs) -> Result<()> {
     let stop = interrupt::flag()?;
-    let nginx = Nginx::find(args.conf.as_deref())?;
-    let config = nginx.read()?;
-    let site = config.site(args.server_name.as_deref())?;
-    let facts = nginx.facts();
-    let own = args.try_lines.iter().map(|line| try_line(line, &config, &site, &facts));
+    let configured = server.read(args.server_name.as_deref())?;
+    let facts = reading::facts(server.build());
+    let own = args.try_lines.iter().map(|line| configured.try_line(line, &facts));
     let mut offers: Vec<Offer> = own.map(|own| own.map(Offer::Try)).collect::<Result<_>>()?;
     if !args.only_tried {
-        offers.extend(candidates(&config, &site, &facts));
+        offers.extend(configured.candidates(&facts));
     }
     let mut known = HashSet::new();
     offers.retain(|offer| known.insert(name(offer).to_owned()));
@@ -59,7 +67,7 @@ pub(super) fn run(args: &TuneArgs) -> Result<()> {
 
     let folder = Folder::create()?;
     let files = mix.files(&folder, args.root.as_deref())?;
-    let mut copies = Copies::new(&nginx, &config, &site, &folder)?;
+    let mut copies = Copies::new(server, &*configured, &folder)?;
     copies.must_start()?;
     let mut lines = Vec::new();
     let mut tried: Vec<Option<Change>> = Vec::new();
@@ -87,11 +95,12 @@ pub(super) fn run(args: &TuneArgs) -> Result<()> {
         cores: measured.screening.run.header.host.cpu.online,
         price: args.money.as_ref(),
     };
+    let site = configured.site();
     let mut said = site.said.clone();
     said.extend(said_of_copies);
     said.extend(mix.said(&files));
     let about = About {
-        server: nginx.words(),
+        server: server.words(),
         site: match site.name.as_str() {
             "" => format!("a site without a name: {}", site.why),
             name => format!("{name}: {}", site.why),
@@ -103,7 +112,7 @@ pub(super) fn run(args: &TuneArgs) -> Result<()> {
     let report = TuneReport::new(&measured.phases(), &question, about, |change| {
         let changes: Vec<&Change> =
             change.iter().filter_map(|at| tried.get(*at)?.as_ref()).collect();
-        reading::with_links_resolved(&config).diff(&site, &changes)
+        configured.diff(&changes, &reading::without_links)
     });
     print(args, &report)?;
     measured.ended.map_or_else(|| verdict(&report), Err)
@@ -133,7 +142,7 @@ fn untried(name: String, why: String) -> Line {
     }
 }
 
-fn print(args: &NginxArgs, report: &TuneReport) -> Result<()> {
+fn print(args: &SiteArgs, report: &TuneReport) -> Result<()> {
     if let Some(out) = &args.out {
         replace::or_stdout(Some(out), html(report).as_bytes())?;
     }

@@ -6,7 +6,7 @@ use std::io::IsTerminal as _;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use super::args::NginxArgs;
+use super::args::SiteArgs;
 use super::copies::{Copies, CopyOf, Started};
 use crate::interim::Planned;
 use crate::progress::Watcher;
@@ -62,7 +62,7 @@ pub(super) struct Measured {
 /// The first run could not be made: the present state does not answer as it should, or zc cannot
 /// measure here.
 pub(super) fn measure(
-    args: &NginxArgs,
+    args: &SiteArgs,
     copies: &mut Copies<'_>,
     targets: &Targets,
     lines: &mut [Line],
@@ -158,7 +158,7 @@ fn with_present(others: Vec<CopyOf<'_>>) -> Vec<CopyOf<'_>> {
 
 /// What all runs have in common.
 struct Runs<'a> {
-    args: &'a NginxArgs,
+    args: &'a SiteArgs,
     targets: Targets,
     stop: &'a Stop,
     /// Begin of the runs' names.
@@ -262,7 +262,7 @@ impl Runs<'_> {
 }
 
 /// Adds to why states did not answer what their servers said last. (The saved run has what zc saw.)
-fn add_last_words(run: &mut Run, states: &[CopyOf<'_>], started: &Started) {
+fn add_last_words(run: &mut Run, states: &[CopyOf<'_>], started: &Started<'_>) {
     let words_of = |label: &str| {
         let place = states.iter().position(|state| state.name == label)?;
         started.last_words(place)
@@ -281,7 +281,7 @@ fn add_last_words(run: &mut Run, states: &[CopyOf<'_>], started: &Started) {
 }
 
 fn with_words(why: &str, words: &str) -> String {
-    format!("{why}; nginx said: {words}")
+    format!("{why}; {words}")
 }
 
 fn status_of(target: &Target) -> Option<u16> {
