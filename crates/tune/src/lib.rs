@@ -2,10 +2,11 @@
 //!
 //! Nothing here opens a file, starts a program or reads a clock. Who asks a server how it was
 //! built, writes copies and measures them is the program `zc`. A further server is a folder beside
-//! [`nginx`] with a type that is [`Configured`].
+//! [`nginx`] and [`apache`] with a type that is [`Configured`].
 
 #![forbid(unsafe_code)]
 
+pub mod apache;
 mod candidate;
 mod configured;
 mod copy;

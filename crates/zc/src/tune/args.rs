@@ -24,6 +24,8 @@ pub(in super::super) enum TuneServer {
     /// nginx: its configuration is read and never written, copies of it are measured beside the
     /// live server
     Nginx(Box<SiteArgs>),
+    /// Apache: the same, for its httpd.conf or apache2.conf
+    Apache(Box<SiteArgs>),
 }
 
 /// Options of `zc tune SERVER`.
@@ -43,7 +45,7 @@ pub(in super::super) struct SiteArgs {
     #[arg(long, value_name = "DURATION", allow_hyphen_values = true, default_value = "10min",
           value_parser = duration(10 * S..=24 * 3600 * S))]
     pub(super) budget: u64,
-    /// A further line to try, as in 'sendfile_max_chunk 512k' or 'listen reuseport'; again for more
+    /// A further line to try, as in 'sendfile_max_chunk 512k' or 'EnableSendfile On'; again for more
     #[arg(long = "try", value_name = "LINE", allow_hyphen_values = true)]
     pub(super) try_lines: Vec<String>,
     /// Try the lines of --try and no others

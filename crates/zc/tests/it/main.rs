@@ -47,5 +47,6 @@ mod soak_service;
 mod sweep;
 mod tls;
 mod tune;
+mod tune_apache;
 mod udp;
 mod via;
