@@ -164,6 +164,25 @@ fn tried(configured: &Apache) -> Vec<Candidate> {
 }
 
 #[test]
+fn the_files_are_those_that_apache_reads() {
+    let Some(place) = Place::new() else { return };
+    // It names certificates that are not there.
+    fs::write(place.path("sites/a.conf"), "<IfModule x>\nInclude none\n</IfModule>\n").unwrap();
+    let main = place.path("apache2.conf");
+    let output =
+        Command::new(PROGRAM).args(["-t", "-D", "DUMP_INCLUDES", "-f", &main]).output().unwrap();
+    let printed = String::from_utf8_lossy(&output.stdout);
+    let path =
+        |line: &str| Some(line.trim_start().strip_prefix('(')?.split_once(") ")?.1.to_owned());
+    let dumped: Vec<String> = printed.lines().filter_map(path).collect();
+    assert!(dumped.len() > 10, "{printed}{}", String::from_utf8_lossy(&output.stderr));
+    let start = Start { build: place.build.clone(), ..Start::default() };
+    let config = Config::read(&main, &start, &mut Disk).unwrap();
+    let files: Vec<&str> = config.files.iter().map(|file| &*file.path).collect();
+    assert_eq!(files, dumped);
+}
+
+#[test]
 fn apache_takes_a_copy_with_every_line_that_is_tried() {
     let Some(place) = Place::new() else { return };
     let configured = place.read();

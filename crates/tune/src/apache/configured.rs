@@ -35,8 +35,8 @@ impl Configured for Apache {
         &self.site
     }
 
-    fn candidates(&self, facts: &Facts) -> Vec<Offer> {
-        candidates(&self.config, &self.site, facts)
+    fn candidates(&self, _: &Facts) -> Vec<Offer> {
+        candidates(&self.config, &self.site)
     }
 
     fn try_line(&self, line: &str, facts: &Facts) -> Result<Candidate> {

@@ -3,7 +3,7 @@
 use super::context::Context;
 use crate::candidate::Offer;
 
-const LEFT_OUT: [(&str, &str); 7] = [
+const LEFT_OUT: [(&str, &str); 8] = [
     (
         "KeepAlive",
         "zc's load keeps its connections: without KeepAlive each request would be a handshake, too",
@@ -24,6 +24,11 @@ const LEFT_OUT: [(&str, &str); 7] = [
         "zc's load asks for no encoding, so that responses have the lengths of the log",
     ),
     ("CacheFile", "it names single files of the site, in whose place the copies have others"),
+    (
+        "sysctls such as net.ipv4.tcp_congestion_control",
+        "Apache takes over no listening socket, which could have them for itself, and the copies \
+         share a network namespace",
+    ),
     ("MaxRequestWorkers", "zc gives the server one CPU, on which more workers take turns"),
 ];
 

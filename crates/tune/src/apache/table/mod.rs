@@ -16,20 +16,18 @@ mod tests;
 mod tls;
 
 use super::tree::Config;
-use crate::candidate::{Facts, Offer};
+use crate::candidate::Offer;
 use crate::site::Site;
-use crate::sysctls;
 use context::Context;
 
 /// The candidates for a site, in the order of the table, and what is not tried.
-pub fn candidates(config: &Config, site: &Site, facts: &Facts) -> Vec<Offer> {
+pub fn candidates(config: &Config, site: &Site) -> Vec<Offer> {
     let context = Context::new(config, site);
     let of_tls = if context.is_https { tls::ENTRIES } else { &[] };
     let entries = [files::ENTRIES, of_tls, connections::ENTRIES].into_iter().flatten();
     let mut offers: Vec<Offer> = entries.flat_map(|entry| entry.offers(&context)).collect();
     offers.extend(folders::offers(&context));
     offers.extend(logging::offers(&context));
-    offers.extend(sysctls::offers(facts));
     offers.extend(left_out::offers(&context));
     offers
 }
