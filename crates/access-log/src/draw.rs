@@ -71,6 +71,7 @@ mod tests {
             duration_us: None,
             protocol: None,
             is_tls: None,
+            of_connection: None,
         }
     }
 

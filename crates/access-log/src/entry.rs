@@ -25,6 +25,8 @@ pub struct Entry {
     pub protocol: Option<Protocol>,
     /// Whether it was sent over TLS, if the log says it.
     pub is_tls: Option<bool>,
+    /// Which request of its connection it was, from 1, if the log says it.
+    pub of_connection: Option<u64>,
 }
 
 impl Entry {

@@ -7,8 +7,8 @@ use crate::model::figure::{Figure, Sides};
 use crate::unit::us_per_mb;
 use crate::window::{bytes, elapsed_ns, remote_edges};
 use zc_run::{
-    Cell, LinkCounters, Reading, RecvPath, TaskReading, TcpReading, Traffic as Kind, Trial,
-    TrialKind,
+    Cell, DeliveredReading, LinkCounters, Reading, RecvPath, TaskReading, TcpReading,
+    Traffic as Kind, Trial, TrialKind,
 };
 
 #[derive(Default)]
@@ -29,6 +29,7 @@ struct Sums {
     interrupts_ns: f64,
     link: Option<LinkSums>,
     tcp: Option<TcpSums>,
+    delivered: Delivered,
 }
 
 #[derive(Default)]
@@ -56,11 +57,25 @@ struct TcpSums {
 /// The device of both directions.
 const LOOPBACK: &str = "lo";
 
+/// Packets of TCP that may be others', as a share of all that arrived in a window: with more than
+/// these, the packets of the flows are unknown.
+const OTHERS_AT_MOST: f64 = 0.05;
+
+/// Packets of the flows as TCP got them.
+#[derive(Default)]
+struct Delivered {
+    packets: f64,
+    segments: f64,
+    bytes: f64,
+}
+
 pub(super) fn traffic(kept: &KeptBlocks, cell: &Cell) -> Traffic {
     let mut sums = Sums::default();
+    let is_shared = kept.header.link.device == LOOPBACK;
     for (_, trial) in kept.trials(&cell.label, TrialKind::Soaked) {
-        sums.add(trial);
+        sums.add(trial, is_shared);
     }
+    let delivered = &sums.delivered;
     let megabytes = sums.bytes as f64 / 1e6;
     let fragments = Fragments::count(kept, cell);
     Traffic {
@@ -77,6 +92,9 @@ pub(super) fn traffic(kept: &KeptBlocks, cell: &Cell) -> Traffic {
             .as_ref()
             .filter(|_| kept.header.link.device != LOOPBACK)
             .and_then(|link| per(link.packets, link.payload_mb)),
+        received_packets_per_mb: per(delivered.packets * 1e6, delivered.bytes),
+        received_packet_bytes: per(delivered.bytes, delivered.packets),
+        segments_per_received_packet: per(delivered.segments, delivered.packets),
         // Without any the sender would have stopped: 0 means that they were not counted.
         acks_per_mb: sums
             .tcp
@@ -125,8 +143,9 @@ pub(super) fn cost_per(kept: &KeptBlocks, cost: &Sides<Figure>, traffic: &Traffi
     };
     let sends = traffic.send_calls_per_mb.filter(|_| is_own);
     let receives = traffic.recv_calls_per_mb.filter(|_| is_own);
+    let received = by(cost.receiver, traffic.received_packets_per_mb);
     CostPer {
-        us_per_packet: by_all(traffic.packets_per_mb),
+        us_per_packet: Sides { receiver: received, ..by_all(traffic.packets_per_mb) },
         us_per_call: Sides { receiver: by(cost.receiver, receives), ..by_all(sends) },
         us_per_ack: by_all(traffic.acks_per_mb),
     }
@@ -173,7 +192,8 @@ impl Fragments {
 }
 
 impl Sums {
-    fn add(&mut self, trial: &Trial) {
+    /// `is_shared`: both ends receive in one network namespace.
+    fn add(&mut self, trial: &Trial, is_shared: bool) {
         let (opened, closed) = (&trial.opened, &trial.closed);
         let Some(elapsed) = elapsed_ns(trial) else { return };
         self.bytes = self.bytes.saturating_add(bytes(trial));
@@ -211,6 +231,36 @@ impl Sums {
             let tcp = self.tcp.get_or_insert_default();
             tcp.add(opened, closed);
             tcp.payload_mb += moved_mb(since(opened.at_ns, closed.at_ns));
+        }
+        let acks = match (is_shared, &opened.tcp, &closed.tcp) {
+            (false, ..) => Some(0.0),
+            (true, Some(opened), Some(closed)) => Some(since(opened.segs_in, closed.segs_in)),
+            (true, ..) => None,
+        };
+        if let (Some(opened), Some(closed), Some(acks)) =
+            (&remote_opened.delivered, &remote_closed.delivered, acks)
+        {
+            self.delivered.add(opened, closed, acks);
+        }
+    }
+}
+
+impl Delivered {
+    /// Adds what arrived between two readings, unless too much of it may be others'. `acks` of the
+    /// packets are acknowledgements for the senders, which are not merged: GRO leaves packets
+    /// without payload alone (tcp_gro_receive in net/ipv4/tcp_offload.c).
+    fn add(&mut self, opened: &DeliveredReading, closed: &DeliveredReading, acks: f64) {
+        let packets = since(opened.packets, closed.packets) - acks;
+        let segments = since(opened.segs_in, closed.segs_in);
+        let others = match (opened.all_segs_in, closed.all_segs_in) {
+            // No packet has fewer segments than one.
+            (Some(opened), Some(closed)) => since(opened, closed) - acks - segments,
+            _ => 0.0,
+        };
+        if packets > 0.0 && others <= OTHERS_AT_MOST * packets {
+            self.packets += packets;
+            self.segments += segments;
+            self.bytes += since(opened.bytes, closed.bytes);
         }
     }
 }
@@ -287,6 +337,83 @@ mod tests {
     }
 
     #[test]
+    fn what_tcp_got_is_known_where_little_of_it_may_be_others() {
+        let mut run = Synthetic::default().run();
+        let found = |run: &zc_run::Run| {
+            let found = traffic(&KeptBlocks::from_run(run), &run.header.plan.cells[0]);
+            let per_mb = found.received_packets_per_mb;
+            assert_eq!(per_mb.is_some(), found.received_packet_bytes.is_some());
+            per_mb.zip(found.segments_per_received_packet)
+        };
+        assert_eq!(found(&run), None, "it was not counted");
+        // Packets of 29,200 bytes in 20 segments, and `others` packets beside each 100 of them.
+        let deliver = |run: &mut zc_run::Run, others: Option<u64>, acks: u64| {
+            for slot in run.blocks.iter_mut().flat_map(|block| &mut block.slots) {
+                let Slot::Trial(trial) = slot else { continue };
+                let packets = bytes(trial) / 29_200;
+                let others_packets = others.unwrap_or(0) * packets / 100;
+                trial.opened.delivered = Some(DeliveredReading {
+                    packets: 3_000,
+                    segs_in: 100,
+                    bytes: 7,
+                    all_segs_in: others.map(|_| 5_000),
+                    at_ns: 1,
+                });
+                trial.closed.delivered = Some(DeliveredReading {
+                    packets: 3_000 + packets + others_packets + acks * packets,
+                    segs_in: 100 + 20 * packets,
+                    bytes: 7 + 29_200 * packets,
+                    all_segs_in: others
+                        .map(|_| 5_000 + 20 * packets + others_packets + acks * packets),
+                    at_ns: 2,
+                });
+                let (opened, closed) = (&trial.opened.tcp, &mut trial.closed.tcp);
+                closed.as_mut().unwrap().segs_in = opened.unwrap().segs_in + acks * packets;
+            }
+        };
+        let is = |found: Option<(f64, f64)>| {
+            near(found.map(|found| found.0), 1e6 / 29_200.0)
+                && near(found.map(|found| found.1), 20.0)
+        };
+        deliver(&mut run, None, 0);
+        assert!(is(found(&run)), "{:?}", found(&run));
+        deliver(&mut run, Some(0), 0);
+        assert!(is(found(&run)), "{:?}", found(&run));
+        deliver(&mut run, Some(30), 0);
+        assert_eq!(found(&run), None);
+        // Acknowledgements arrive in the same namespace over loopback, and nowhere else.
+        deliver(&mut run, Some(0), 1);
+        assert_eq!(found(&run), None);
+        run.header.link.device = LOOPBACK.to_owned();
+        assert!(is(found(&run)), "{:?}", found(&run));
+    }
+
+    #[test]
+    fn what_tcp_got_on_another_machine_is_in_its_readings() {
+        let mut run = Synthetic::default().run();
+        for slot in run.blocks.iter_mut().flat_map(|block| &mut block.slots) {
+            let Slot::Trial(trial) = slot else { continue };
+            let of = |packets| {
+                Some(DeliveredReading {
+                    packets,
+                    segs_in: 4 * packets,
+                    bytes: 4_000 * packets,
+                    ..DeliveredReading::default()
+                })
+            };
+            let opened = Reading { delivered: of(10), ..trial.opened.clone() };
+            let closed = Reading { delivered: of(60), ..trial.closed.clone() };
+            let window = zc_run::RemoteWindow { opened, closed, receiver: None };
+            trial.remote = Some(Box::new(window));
+            trial.opened.delivered = of(1);
+            trial.closed.delivered = of(1);
+        }
+        let found = traffic(&KeptBlocks::from_run(&run), &run.header.plan.cells[0]);
+        assert_eq!(found.received_packet_bytes, Some(4_000.0));
+        assert_eq!(found.segments_per_received_packet, Some(4.0));
+    }
+
+    #[test]
     fn a_cost_is_divided_by_what_was_counted_for_its_side() {
         let run = Synthetic::default().run();
         let kept = KeptBlocks::from_run(&run);
@@ -304,6 +431,7 @@ mod tests {
             send_calls_per_mb: Some(50.0),
             recv_calls_per_mb: Some(25.0),
             packets_per_mb: Some(20.0),
+            received_packets_per_mb: Some(40.0),
             acks_per_mb: None,
             ..Traffic::default()
         };
@@ -311,7 +439,7 @@ mod tests {
         let values = |sides: Sides<Figure>| {
             [sides.sender, sides.receiver, sides.both].map(|figure| figure.unwrap().value)
         };
-        assert_eq!(values(found.us_per_packet), [50.0, 25.0, 75.0]);
+        assert_eq!(values(found.us_per_packet), [50.0, 12.5, 75.0]);
         assert_eq!(values(found.us_per_call), [20.0, 20.0, 30.0]);
         assert_eq!(found.us_per_ack, Sides::default());
         let half = found.us_per_call.sender.unwrap().half_width.unwrap();

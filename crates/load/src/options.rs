@@ -1,6 +1,7 @@
 //! Options of a load.
 
 use std::net::SocketAddr;
+use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -11,8 +12,18 @@ use super::origin::Origin;
 pub enum Reuse {
     /// It serves the next request.
     KeepAlive,
+    /// It serves so many requests, the last of them with `Connection: close`. The first connections
+    /// serve fewer, each another number, so that they do not end together.
+    Requests(NonZeroU64),
     /// It is closed (`Connection: close`), and each request has a connection of its own.
     Close,
+}
+
+impl Reuse {
+    /// Whether a connection may serve more than one request.
+    pub fn keeps(self) -> bool {
+        self != Self::Close
+    }
 }
 
 /// When requests are sent.
@@ -44,7 +55,7 @@ pub enum Trust {
 pub struct LoadOptions {
     /// Origins to send requests to; [`Load::go`](super::Load::go) says which.
     pub origins: Vec<Origin>,
-    /// Connections for each origin. With [`Reuse::KeepAlive`] all are opened at the start.
+    /// Connections for each origin. Unless each request has its own, all are opened at the start.
     pub connections: usize,
     /// Whether connections are used again after a response.
     pub reuse: Reuse,

@@ -354,6 +354,7 @@ impl Pool {
         let to = self.addresses[slot.origin];
         let socket = tcp::begin_connect(to, self.options.source)?;
         poller.add(&socket, token(index, slot.generation))?;
+        slot.serves = serves(self.options.reuse, index as usize, self.options.connections, slot);
         slot.wire = Some(match &self.sessions {
             Some(sessions) => sessions.wire(socket, slot.origin)?,
             None => Wire::new(socket),
@@ -399,9 +400,11 @@ impl Pool {
     /// Sends what is left of a request.
     fn send(&mut self, poller: &Poller, index: u32) {
         let slot = &mut self.slots[index as usize];
+        let is_last = slot.is_last();
         let (Some(wire), Some(exchange)) = (&mut slot.wire, &mut slot.exchange) else { return };
         let request = &self.requests[slot.origin][exchange.target as usize];
-        let sent = wire.send(&request.bytes, &mut exchange.sent_bytes, &self.shared.counting);
+        let bytes = if is_last { &request.last } else { &request.bytes };
+        let sent = wire.send(bytes, &mut exchange.sent_bytes, &self.shared.counting);
         if let Err(error) = sent {
             self.cut(poller, index, Some(&error));
         }
@@ -444,13 +447,14 @@ impl Pool {
         let now_ns = monotonic_ns();
         let slot = &mut self.slots[index as usize];
         let Some(exchange) = slot.exchange.take() else { return };
-        let keeps_alive = slot.reply.head().keeps_alive && self.options.reuse == Reuse::KeepAlive;
+        let is_last = slot.is_last() || !self.options.reuse.keeps();
+        let keeps_alive = slot.reply.head().keeps_alive && !is_last;
         slot.served += 1;
         let answer = Answer { head: slot.reply.take_head(), body_bytes: slot.reply.body_bytes() };
         let origin = slot.origin;
         self.shared.counting.responses.add(1);
         if !keeps_alive {
-            slot.replaces = self.options.reuse == Reuse::KeepAlive;
+            slot.replaces = !is_last;
             let token = token(index, slot.generation);
             let wire = slot.wire.take();
             slot.close();
@@ -546,6 +550,19 @@ impl Pool {
             self.options.source,
             error,
         )
+    }
+}
+
+/// Requests that the connection in the place `index` may serve. Of the first connections, those of
+/// each origin end one after the other.
+fn serves(reuse: Reuse, index: usize, connections: usize, slot: &Slot) -> u64 {
+    match reuse {
+        Reuse::KeepAlive | Reuse::Close => u64::MAX,
+        Reuse::Requests(most) if slot.generation == 0 => {
+            let part = (index % connections.max(1) + 1) as u64;
+            most.get().saturating_mul(part).div_ceil(connections.max(1) as u64)
+        }
+        Reuse::Requests(most) => most.get(),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::options::{LoadOptions, Reuse};
+use super::options::LoadOptions;
 use super::origin::Origin;
 use super::targets::{Method, Target};
 use zc_run::{Error, Result, escape};
@@ -14,6 +14,8 @@ const LONGEST: usize = 64 << 10;
 #[derive(Debug)]
 pub(super) struct Request {
     pub(super) bytes: Vec<u8>,
+    /// The same with `Connection: close`, for the last one on a connection.
+    pub(super) last: Vec<u8>,
     /// Whether its response has no body, whatever the response says.
     pub(super) is_head: bool,
 }
@@ -26,11 +28,12 @@ impl Request {
     /// body.
     pub(super) fn new(origin: &Origin, target: &Target, options: &LoadOptions) -> Result<Self> {
         let is_head = target.method == Method::Head;
-        Ok(Self { bytes: bytes(origin, target, options)?, is_head })
+        let bytes = |closes| bytes(origin, target, options, closes);
+        Ok(Self { bytes: bytes(!options.reuse.keeps())?, last: bytes(true)?, is_head })
     }
 }
 
-fn bytes(origin: &Origin, target: &Target, options: &LoadOptions) -> Result<Vec<u8>> {
+fn bytes(origin: &Origin, target: &Target, options: &LoadOptions, closes: bool) -> Result<Vec<u8>> {
     let mut text = format!("{} {} HTTP/1.1\r\n", target.method.name(), target.path);
     let own = [
         ("Host", origin.authority.as_str()),
@@ -38,7 +41,6 @@ fn bytes(origin: &Origin, target: &Target, options: &LoadOptions) -> Result<Vec<
         ("Accept", "*/*"),
         ("Connection", "close"),
     ];
-    let closes = options.reuse == Reuse::Close;
     let gives = |headers: &[(String, String)], name: &str| {
         headers.iter().any(|(given, _)| given.eq_ignore_ascii_case(name))
     };
@@ -100,7 +102,7 @@ mod tests {
     use zc_run::ErrorKind;
 
     use super::*;
-    use crate::Trust;
+    use crate::{Reuse, Trust};
 
     fn owned(headers: &[(&str, &str)]) -> Vec<(String, String)> {
         headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()

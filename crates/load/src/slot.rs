@@ -35,6 +35,8 @@ pub(super) struct Slot {
     pub(super) reply: Reply,
     /// Responses on this connection.
     pub(super) served: u64,
+    /// Requests that it may serve.
+    pub(super) serves: u64,
     /// Whether the connection before this one was one of keep-alive that the server closed.
     pub(super) replaces: bool,
     /// Since when it has been free.
@@ -51,6 +53,7 @@ impl Slot {
             exchange: None,
             reply: Reply::default(),
             served: 0,
+            serves: u64::MAX,
             replaces: false,
             free_since_ns: 0,
         }
@@ -62,6 +65,11 @@ impl Slot {
         self.state = State::Closed;
         self.generation = self.generation.wrapping_add(1);
         self.served = 0;
+    }
+
+    /// Whether its next response, or the one that is waited for, is the last on its connection.
+    pub(super) fn is_last(&self) -> bool {
+        self.served + 1 >= self.serves
     }
 
     /// When what it waits for is given up.

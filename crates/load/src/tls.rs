@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::client::{WebPkiServerVerifier, verify_server_name};
+use rustls::client::{Resumption, WebPkiServerVerifier, verify_server_name};
 use rustls::crypto::{
     WebPkiSupportedAlgorithms, ring, verify_tls12_signature, verify_tls13_signature,
 };
@@ -32,13 +32,15 @@ use zc_run::{Error, Result, escape, in_words, without_bom};
 /// The longest file of certificates. That of all authorities of a system has some 200 KiB.
 const MOST_CERTIFICATES: u64 = 16 << 20;
 
+/// Sessions of a server that are remembered: rustls's own number.
+const SESSIONS: usize = 256;
+
 /// The sessions of a load.
 #[derive(Debug)]
 pub(super) struct Sessions {
-    /// Configuration shared by all sessions.
-    config: Arc<ClientConfig>,
-    /// The name of each server, by origin; `None`: without TLS.
-    names: Vec<Option<ServerName<'static>>>,
+    /// The name of each server and the configuration of its sessions, by origin; `None`: without
+    /// TLS.
+    servers: Vec<Option<(ServerName<'static>, Arc<ClientConfig>)>>,
 }
 
 impl Sessions {
@@ -47,13 +49,19 @@ impl Sessions {
     /// # Errors
     /// Same as [`config`] and [`name`].
     pub(super) fn new(options: &LoadOptions) -> Result<Option<Self>> {
-        let origins = options.origins.iter();
-        let names = origins.map(|origin| origin.is_https.then(|| name(origin)).transpose());
-        let names: Vec<_> = names.collect::<Result<_>>()?;
-        if names.iter().all(Option::is_none) {
+        if !options.origins.iter().any(|origin| origin.is_https) {
             return Ok(None);
         }
-        Ok(Some(Self { config: config(&options.trust)?, names }))
+        let config = config(&options.trust)?;
+        let server = |origin: &Origin| {
+            let name = name(origin)?;
+            // Servers of one name on several ports do not know each other's sessions.
+            let mut config = config.clone();
+            config.resumption = Resumption::in_memory_sessions(SESSIONS);
+            Ok((name, Arc::new(config)))
+        };
+        let servers = options.origins.iter().map(|it| it.is_https.then(|| server(it)).transpose());
+        Ok(Some(Self { servers: servers.collect::<Result<_>>()? }))
     }
 
     /// A connection to `origin` over `socket`.
@@ -61,19 +69,19 @@ impl Sessions {
     /// # Errors
     /// There can be no session, as a `rustls::Error` within.
     pub(super) fn wire(&self, socket: OwnedFd, origin: usize) -> io::Result<Wire> {
-        match &self.names[origin] {
-            Some(name) => Wire::with_tls(socket, &self.config, name),
+        match &self.servers[origin] {
+            Some((name, config)) => Wire::with_tls(socket, config, name),
             None => Ok(Wire::new(socket)),
         }
     }
 }
 
-/// Configuration shared by all sessions of a load.
+/// What the sessions of a load have in common.
 ///
 /// # Errors
 /// [`ErrorKind::Input`](zc_run::ErrorKind): the file of certificates cannot be read or has none.
 /// [`ErrorKind::Unsupported`](zc_run::ErrorKind): this system trusts nobody.
-fn config(trust: &Trust) -> Result<Arc<ClientConfig>> {
+fn config(trust: &Trust) -> Result<ClientConfig> {
     let (roots, listed) = match trust {
         Trust::Anybody => (None, Vec::new()),
         Trust::System => (Some(roots_of_system()?), Vec::new()),
@@ -104,7 +112,7 @@ fn config(trust: &Trust) -> Result<Arc<ClientConfig>> {
         .with_custom_certificate_verifier(Arc::new(verifier))
         .with_no_client_auth();
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
-    Ok(Arc::new(config))
+    Ok(config)
 }
 
 /// The name that the certificate of `origin` must have.

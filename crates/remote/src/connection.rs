@@ -136,6 +136,16 @@ impl Connection {
         self.write_while(bytes, &|| Ok(()))
     }
 
+    /// Ends the stream to the peer of a pair of pipes; what it sends can still be received.
+    ///
+    /// # Errors
+    /// There is no /dev/null, or no descriptor is left.
+    pub(super) fn end_writing(&mut self) -> Result<()> {
+        let null = File::options().write(true).open("/dev/null");
+        self.write = null.map_err(|error| Error::os("open /dev/null", error))?;
+        Ok(())
+    }
+
     /// Whether the peer has sent more than was received.
     ///
     /// # Errors

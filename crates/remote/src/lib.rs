@@ -12,12 +12,15 @@
 #![forbid(unsafe_code)]
 
 mod accept;
+pub mod ask;
 mod asking;
+pub mod boots;
 pub mod carry;
 #[cfg(test)]
 mod carry_tests;
 mod client;
 pub mod connection;
+pub mod errand;
 #[cfg(test)]
 mod far_host;
 mod far_reads;

@@ -65,6 +65,8 @@ pub enum Duties {
     Usual,
     /// A client of NFS too, which runs programs and mounts as the user that this process has.
     ReadsNfs,
+    /// In place of all else: it makes a run of its own ([`errand`](crate::errand)).
+    Runs,
 }
 
 /// Why a session has ended.
@@ -197,6 +199,7 @@ struct Session {
     machine: Machine,
     listener: TcpListener,
     receiver_cpu: usize,
+    rcvbuf_bytes: Option<usize>,
     receivers: Option<Receivers>,
     /// Held, so that another zc detects this one.
     _alone: InstanceLock,
@@ -258,10 +261,15 @@ impl Session {
                 .map(of_server)
                 .collect(),
         };
-        Ok((
-            Self { machine, listener, receiver_cpu, receivers: None, _alone: instance_lock },
-            ready,
-        ))
+        let session = Self {
+            machine,
+            listener,
+            receiver_cpu,
+            rcvbuf_bytes: wanted.rcvbuf_bytes,
+            receivers: None,
+            _alone: instance_lock,
+        };
+        Ok((session, ready))
     }
 
     fn answer(
@@ -361,6 +369,9 @@ impl Session {
         for socket in &sockets {
             // It would run for every packet of the flow, and be in its cost.
             lift(socket).map_err(|error| Error::os("remove a filter", error))?;
+            if let Err(no) = trial::check_far_rcvbuf(socket, self.rcvbuf_bytes) {
+                return Ok(Reply::CannotRun { unavailable: no });
+            }
         }
         match Receivers::start(sockets, &config, still_wanted) {
             Ok(receivers) => {
@@ -522,6 +533,44 @@ mod tests {
         assert!(device.name == "lo" && !device.settings.is_empty(), "{device:?}");
         drop(connection);
         assert_eq!(session.join().unwrap().unwrap(), SessionEnd::Closed);
+    }
+
+    #[test]
+    fn a_receive_buffer_that_this_machine_cuts_is_refused() {
+        let most = std::fs::read_to_string("/proc/sys/net/core/rmem_max").unwrap_or_default();
+        let Some(bytes) = most.trim().parse::<usize>().ok().filter(|most| *most < 1 << 30) else {
+            eprintln!("skipped: net.core.rmem_max is unknown, or allows all that can be asked for");
+            return;
+        };
+        // The kernel sets what is beyond it to that and doubles it.
+        for (asked, is_cut) in [(bytes, false), (bytes + 1, true)] {
+            let (mut connection, session) = session();
+            let Request::Prepare(prepare) = prepare() else { panic!() };
+            let prepare = Prepare { rcvbuf_bytes: Some(asked), ..prepare };
+            let Reply::Ready(ready) = ask(&mut connection, &Request::Prepare(prepare)) else {
+                panic!()
+            };
+            let flows = Request::Flows {
+                flows: 1,
+                path: RecvPath::Recv,
+                buffer_bytes: 4096,
+                checksum: false,
+                keying: None,
+            };
+            let Reply::Listening { greetings } = ask(&mut connection, &flows) else { panic!() };
+            let mut flow = TcpStream::connect(("127.0.0.1", ready.data_port)).unwrap();
+            flow.write_all(&Greeting::of_hex(&greetings[0]).unwrap().bytes()).unwrap();
+            match connection.receive(LONGEST_REPLY, SOON).unwrap() {
+                Received::Message(Reply::Arrived) => assert!(!is_cut),
+                Received::Message(Reply::CannotRun { unavailable: no }) => {
+                    assert!(is_cut && no.reason.contains("sockets at the far end have"), "{no:?}");
+                    assert!(no.remedy.unwrap().contains("net.core.rmem_max"));
+                }
+                other => panic!("{other:?}"),
+            }
+            drop(connection);
+            assert_eq!(session.join().unwrap().unwrap(), SessionEnd::Closed);
+        }
     }
 
     #[test]

@@ -129,7 +129,11 @@ impl Via {
         self.stderr.last()
     }
 
-    fn spawn(command: &str) -> Result<(Self, Connection)> {
+    /// Starts a command with a shell at its end.
+    ///
+    /// # Errors
+    /// No process or thread can be had.
+    pub(super) fn spawn(command: &str) -> Result<(Self, Connection)> {
         let mut shell = Command::new("/bin/sh");
         shell.arg("-c").arg(format!("{command} sh")).process_group(0);
         shell.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -210,9 +214,7 @@ impl Via {
                         return Err(Failure::Ended(None));
                     }
                 }
-                Received::Late if is_stopped(self.child.id() as i32).unwrap_or(false) => {
-                    return Err(Failure::Asks);
-                }
+                Received::Late if self.asks() => return Err(Failure::Asks),
                 Received::Late if begun.elapsed() >= patience => {
                     return Err(Failure::Silent(patience));
                 }
@@ -242,6 +244,24 @@ impl Via {
         let whole = connection.write_until(&offer.sent, until, start.still_wanted).is_ok();
         found.sent(place, whole);
         (start.still_wanted)().map_err(Failure::Unwanted)
+    }
+
+    /// Whether the command is stopped, because it asks something at the terminal.
+    pub(super) fn asks(&self) -> bool {
+        is_stopped(self.child.id() as i32).unwrap_or(false)
+    }
+
+    /// Ends the command within `patience`: its status, and the line of its stderr that most likely
+    /// names a problem.
+    pub(super) fn over(
+        mut self,
+        connection: Connection,
+        patience: Duration,
+    ) -> (Option<ExitStatus>, Option<String>) {
+        drop(connection);
+        let status = self.end(patience);
+        self.stderr.finish();
+        (status, self.stderr.last())
     }
 
     fn explain(&mut self, connection: Connection, failure: Failure, found: &Found) -> Error {
@@ -351,6 +371,7 @@ pub(super) fn script(own_zc: Option<&OwnFile>, duties: Duties) -> String {
     let options = match duties {
         Duties::Usual => "",
         Duties::ReadsNfs => "--nfs",
+        Duties::Runs => "--runs",
     };
     format!(
         "zc_version='zc {VERSION}'\nzc_protocol={PROTOCOL}\nzc_own='{path}'\nzc_own_file='{file}'\n\

@@ -83,8 +83,8 @@ pub use profile::{
 };
 pub use read::{end_reason, header, parse, read};
 pub use reading::{
-    CpuCounts, CpuTicks, LinkCounters, Reading, RecvCounts, SendCounts, SoakReading, StatReading,
-    TaskReading, TcpReading, Usage,
+    CpuCounts, CpuTicks, DeliveredReading, LinkCounters, Reading, RecvCounts, SendCounts,
+    SoakReading, StatReading, TaskReading, TcpReading, Usage,
 };
 pub use remote::{
     PeerKind, ROUND_TRIPS_IN_A_WINDOW, ROUND_TRIPS_TO_WARM_UP, ReceiverSocket, RemoteFacts,

@@ -30,6 +30,10 @@ pub struct Reading {
     /// TCP_INFO of the sending sockets, summed where that is meaningful.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tcp: Option<TcpReading>,
+    /// Packets that TCP got where the flows' bytes are received; null where that is unknown (since
+    /// format 4).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delivered: Option<DeliveredReading>,
     /// /proc/stat.
     pub stat: StatReading,
     /// /proc/softirqs per soaked CPU.
@@ -238,6 +242,28 @@ pub struct TcpReading {
     pub snd_mss: u32,
     /// tcpi_snd_cwnd of the first flow.
     pub snd_cwnd: u32,
+}
+
+/// Packets that TCP got in the network namespace of the receivers, and the segments in them. GRO
+/// merges segments into a packet before TCP has it. TCP then counts the packet once (`tcp_v4_rcv`
+/// in net/ipv4/tcp_ipv4.c), and each socket all of its segments (`tcp_segs_in` in
+/// include/net/tcp.h).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DeliveredReading {
+    /// When it was read.
+    pub at_ns: u64,
+    /// `Tcp: InSegs` of /proc/net/snmp: packets that TCP got, whoever they were for.
+    pub packets: u64,
+    /// tcpi_segs_in of the receiving sockets: segments that they got.
+    pub segs_in: u64,
+    /// tcpi_bytes_received of the receiving sockets.
+    pub bytes: u64,
+    /// Segments of all packets of IP, whoever they were for: `IpExt: InNoECTPkts` and its three
+    /// siblings in /proc/net/netstat, and those of /proc/net/snmp6 (`ip_rcv_core` in
+    /// net/ipv4/ip_input.c). Beyond those of the flows, others received there. Null where the
+    /// namespace is the link's own, in which nobody else does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub all_segs_in: Option<u64>,
 }
 
 /// /proc/stat, per soaked CPU.

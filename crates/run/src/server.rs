@@ -28,7 +28,9 @@ pub struct ServerPlan {
     pub load_from: Option<String>,
     /// The load generator that asked in place of zc's own load, and its arguments; empty: none.
     /// Then the rate is the generator's, the responses of a window are the bytes that the server
-    /// sent by the size of one response, and latencies are not known.
+    /// sent by the size of one response, and latencies are not known. Of a [mix](Self::mix) it is
+    /// h2load, which asks by HTTP/2 at zc's rate and logs each response; latency counts from when a
+    /// request was sent.
     #[serde(default)]
     pub generator: Vec<String>,
     /// Connections to each origin. With a load generator these are zc's own, and the generator's
@@ -36,6 +38,10 @@ pub struct ServerPlan {
     pub connections: usize,
     /// Whether a connection carries more than one request.
     pub keepalive: bool,
+    /// How many requests it carries until the load has it closed; `None`: it is kept, or carries
+    /// one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requests_per_connection: Option<u64>,
     /// Requests per second in soaked windows.
     pub requests_per_s: f64,
     /// The mix of requests that every state was asked for, whole cycles of it in each window;
@@ -63,6 +69,11 @@ impl ServerPlan {
     /// Whether the CPU time of its processes is known.
     pub fn has_clocks(&self) -> bool {
         !self.ran_already() || self.found
+    }
+
+    /// Whether h2load asked, by HTTP/2: no other generator is given a mix.
+    pub fn asked_by_http2(&self) -> bool {
+        self.mix.is_some() && !self.generator.is_empty()
     }
 
     /// Origin of the load, in words, unless it is zc's own load on this machine.

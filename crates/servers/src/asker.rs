@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::asked_for::AskedFor;
 use super::generator::Generator;
+use super::h2load::H2load;
 use super::nfs::NfsLoad;
 use zc_kernel::clock::{self, monotonic_ns};
 use zc_kernel::process;
@@ -54,6 +55,8 @@ pub enum Asker {
     /// A load generator at its own rate; as fast as the server answers asks a thread of this
     /// process.
     Generator(Arc<Generator>),
+    /// Programs that ask for a mix by HTTP/2, at a rate or as fast as the server answers.
+    H2load(Arc<H2load>),
     /// READs or WRITEs of NFS, and requests to zc's own server.
     Nfs(Arc<NfsLoad>),
 }
@@ -67,6 +70,7 @@ impl Asker {
         match self {
             Self::Here(load) => load.fetch(origin),
             Self::Generator(generator) => generator.load().fetch(origin),
+            Self::H2load(h2load) => h2load.load().fetch(origin),
             Self::Nfs(nfs) => match nfs.http_origin(origin) {
                 Some((http, origin)) => http.fetch(origin),
                 None => Err(Error::failed("not-http", "a READ of NFS is no response of HTTP")),
@@ -83,9 +87,10 @@ impl Asker {
     pub fn check(&self, origin: usize) -> Result<()> {
         match self {
             Self::Here(load) => load.check(origin),
+            Self::H2load(h2load) => h2load.check(origin),
             Self::Generator(_) | Self::Nfs(_) | Self::There(_) => Err(Error::failed(
                 "not-here",
-                "only zc's own load on this machine can ask for a mix",
+                "only zc's own load on this machine can ask for a mix, and h2load",
             )),
         }
     }
@@ -98,7 +103,7 @@ impl Asker {
         match self {
             Self::Nfs(_) => Ok(()),
             Self::There(load) => taken(load).look(),
-            Self::Here(_) | Self::Generator(_) => fetch_twice(|| self.fetch(0)),
+            Self::Here(_) | Self::Generator(_) | Self::H2load(_) => fetch_twice(|| self.fetch(0)),
         }
     }
 
@@ -124,6 +129,7 @@ impl Asker {
                     Ok(begin(generator.load(), origin, pace, u64::MAX))
                 }
             },
+            Self::H2load(h2load) => h2load.go(origin, pace),
             Self::Nfs(nfs) => match nfs.http_origin(origin) {
                 Some((http, origin)) => Ok(begin(http, origin, pace, u64::MAX)),
                 None => nfs.go(origin, pace, None, LEAD_NS),
@@ -151,7 +157,7 @@ impl Asker {
                 Some((http, origin)) => Ok(Some(begin(http, origin, pace, requests))),
                 None => nfs.go(origin, pace, Some(requests), LEAD_NS).map(Some),
             },
-            Self::There(_) | Self::Generator(_) => Ok(None),
+            Self::There(_) | Self::Generator(_) | Self::H2load(_) => Ok(None),
         }
     }
 
@@ -164,6 +170,7 @@ impl Asker {
             Self::Here(load) => load.pause().map(AskedFor::from),
             Self::There(load) => taken(load).pause(),
             Self::Nfs(nfs) => nfs.pause(),
+            Self::H2load(h2load) => h2load.end(),
             Self::Generator(generator) => generator.end().unwrap_or_else(|| {
                 let phase = generator.load().pause()?;
                 generator.own_load_ended(phase.drained.responses, phase.drained.body_bytes)?;
@@ -179,6 +186,7 @@ impl Asker {
             Self::Here(load) => Some(load.counts()),
             Self::There(_) => None,
             Self::Nfs(nfs) => Some(nfs.counts()),
+            Self::H2load(h2load) => h2load.counts(),
             Self::Generator(generator) => {
                 Some(generator.counts().unwrap_or_else(|| generator.load().counts()))
             }
@@ -189,7 +197,7 @@ impl Asker {
     pub(super) fn counts_before(&self, origin: usize) -> HttpCounts {
         match self {
             Self::Nfs(nfs) => nfs.counts_before(origin),
-            Self::Here(_) | Self::There(_) | Self::Generator(_) => {
+            Self::Here(_) | Self::There(_) | Self::Generator(_) | Self::H2load(_) => {
                 self.counts().unwrap_or_default()
             }
         }
@@ -199,18 +207,20 @@ impl Asker {
     pub(super) fn body_bytes_at_a_glance(&self) -> Option<u64> {
         match self {
             Self::Here(load) => Some(load.counts().body_bytes),
-            Self::There(_) | Self::Generator(_) | Self::Nfs(_) => None,
+            Self::There(_) | Self::Generator(_) | Self::H2load(_) | Self::Nfs(_) => None,
         }
     }
 
     /// CPU time on this machine of all that has asked, between phases. A generator ends with its
     /// phase, and the process that keeps it, which zc waits for.
     pub(super) fn cpu_ns_so_far(&self) -> u64 {
+        let with_ended = |own: &Load| {
+            let ended = process::children_usage().unwrap_or_default();
+            of_thread(own) + ended.user_ns + ended.system_ns
+        };
         match self {
-            Self::Generator(generator) => {
-                let ended = process::children_usage().unwrap_or_default();
-                of_thread(generator.load()) + ended.user_ns + ended.system_ns
-            }
+            Self::Generator(generator) => with_ended(generator.load()),
+            Self::H2load(h2load) => with_ended(h2load.load()),
             Self::Here(_) | Self::There(_) | Self::Nfs(_) => self.cpu_ns(),
         }
     }
@@ -221,6 +231,7 @@ impl Asker {
             Self::Here(load) => of_thread(load),
             Self::There(_) => 0,
             Self::Nfs(nfs) => nfs.cpu_ns() + nfs.http().map(of_thread).unwrap_or_default(),
+            Self::H2load(h2load) => h2load.cpu_ns().unwrap_or_else(|| of_thread(h2load.load())),
             Self::Generator(generator) => {
                 generator.cpu_ns().unwrap_or_else(|| of_thread(generator.load()))
             }
@@ -255,6 +266,7 @@ impl std::fmt::Debug for Asker {
             Self::Here(_) => "Here",
             Self::There(_) => "There",
             Self::Generator(_) => "Generator",
+            Self::H2load(_) => "H2load",
             Self::Nfs(_) => "Nfs",
         })
     }

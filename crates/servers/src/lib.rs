@@ -13,6 +13,7 @@ mod burner;
 mod copies;
 mod found;
 mod generator;
+mod h2load;
 mod kept;
 mod mix_files;
 mod nfs;
@@ -27,6 +28,7 @@ pub use asker::{Asker, RemoteLoad};
 pub use copies::{Listening, ServerCopy, serve as serve_copies};
 pub use found::Found;
 pub use generator::{Generator, URL as GENERATOR_URL};
+pub use h2load::{H2load, Http2, askable};
 pub use kept::keep as keep_server;
 pub use mix_files::{MixFiles, mix_of_root, write_mix};
 pub use nfs::{

@@ -254,6 +254,17 @@ impl ServerRig {
         }
     }
 
+    /// The time of whole cycles of a mix by a load that goes on beyond them; `None`: there is none,
+    /// or no rate.
+    fn cycles_ns(&self, cell: &Cell, pace: Pace) -> Option<u64> {
+        match (self.replayed(cell), pace) {
+            (Some(replayed), Pace::At { per_s }) => {
+                Some((replayed.whole.responses as f64 / per_s * 1e9) as u64)
+            }
+            _ => None,
+        }
+    }
+
     /// Opens a window over whole responses, and has the load ask for them; `None`: the load has no
     /// such limit. It is opened before the load is told: afterwards this thread may be late, and
     /// responses would come before the window.
@@ -373,6 +384,7 @@ impl Bench for ServerRig {
             Some(begun) => self.watch_whole(begun, pace, &mut closed),
             None => {
                 let opens_ns = begin_ns + self.timing.warmup_ns.max(LEAST_WARMUP_NS);
+                let length_ns = self.cycles_ns(cell, pace).unwrap_or(length_ns);
                 self.watch(opens_ns, length_ns, &mut opened, &mut closed)
             }
         };
@@ -495,14 +507,15 @@ fn of_a_server(warning: Warning, link: LinkKind) -> Warning {
     }
 }
 
-/// Counts the responses of a window by their rate where the load is on another machine, which
-/// cannot count at this one's edges. At a fixed rate that is kept, it is as exact as its clock.
+/// Counts the responses of a window by their rate where the load cannot count at its edges: it is on
+/// another machine, or has ended before. At a fixed rate that is kept, it is as exact as its clock.
 fn count_by_rate(phase: &AskedFor, opened: &Reading, closed: &mut Reading) {
     let Some(per_s) = phase.responses_per_s else { return };
     let window_s = closed.soak.at_ns.saturating_sub(opened.soak.at_ns) as f64 / 1e9;
     let responses = per_s * window_s;
     let bytes = responses * phase.body_bytes as f64 / phase.responses.max(1) as f64;
-    (closed.sent.calls, closed.sent.bytes) = (responses.round() as u64, bytes as u64);
+    closed.sent.calls = opened.sent.calls + responses.round() as u64;
+    closed.sent.bytes = opened.sent.bytes + bytes as u64;
     (closed.received.calls, closed.received.bytes) = (closed.sent.calls, closed.sent.bytes);
 }
 
@@ -524,6 +537,23 @@ impl std::fmt::Debug for ServerRig {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_rate_counts_from_what_had_come_when_the_window_opened() {
+        let phase = AskedFor {
+            responses_per_s: Some(2_000.0),
+            responses: 512,
+            body_bytes: 51_200,
+            fault: None,
+            latency: zc_load::Latencies::default(),
+        };
+        let mut opened = Reading::default();
+        (opened.sent.calls, opened.sent.bytes) = (512, 51_200);
+        let mut closed = opened.clone();
+        closed.soak.at_ns = opened.soak.at_ns + 100_000_000;
+        count_by_rate(&phase, &opened, &mut closed);
+        assert_eq!((closed.sent.calls, closed.received.bytes), (712, 71_200));
+    }
 
     #[test]
     fn pacing_is_a_doubt_between_namespaces_and_elsewhere_the_server_s_own_affair() {

@@ -148,6 +148,7 @@ fn make_it_a_server_s(plan: &mut Plan, states: Vec<ServerState>, requests_per_s:
         generator: Vec::new(),
         connections: 8,
         keepalive: true,
+        requests_per_connection: None,
         requests_per_s,
         mix: None,
     });
@@ -163,6 +164,7 @@ pub fn ran_already() -> ServerPlan {
         generator: Vec::new(),
         connections: 1,
         keepalive: true,
+        requests_per_connection: None,
         requests_per_s: 1.0,
         mix: None,
     }

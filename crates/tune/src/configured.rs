@@ -27,6 +27,13 @@ pub trait Configured {
     /// Changes as a unified diff, with the path of each file from `path_of`: where links lead to.
     fn diff(&self, changes: &[&Change], path_of: &dyn Fn(&str) -> String) -> String;
 
+    /// The line with which the site would speak HTTP/2.
+    fn http2_line(&self) -> &'static str;
+
+    /// The requests after which the server ends a connection by HTTP/2, and the directive that
+    /// says so; `None`: it ends none.
+    fn http2_requests(&self) -> Option<(&'static str, u64)>;
+
     /// The user and the group of the workers that the configuration names.
     fn user(&self) -> Option<(String, String)>;
 }

@@ -120,7 +120,7 @@ pub(super) fn run(args: &HttpArgs) -> Result<()> {
     let load = HttpLoad {
         rate_per_s,
         connections: options.connections,
-        keep_alive: options.reuse == Reuse::KeepAlive,
+        keep_alive: options.reuse.keeps(),
         source: options.source.map(ip_text),
         cpu,
         certificate_checked: uses_tls.then_some(!insecure),

@@ -4,10 +4,12 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 
-use clap::{Args, ValueHint};
+use clap::builder::Resettable;
+use clap::{Arg, Args, Command, ValueHint};
 
-use super::known::{count, duration};
+use super::known::{count, duration, typed};
 use super::option_groups::S;
+use zc_remote::boots::{How, PLACEHOLDER};
 use zc_run::{Error, Result, escape};
 
 /// More rounds than fit into any budget.
@@ -17,6 +19,9 @@ const MOST_BOOTS: u64 = 10_000;
 /// seconds of it, and there most of a minute.
 pub(super) const BOOT_NS: u64 = 15 * S;
 pub(super) const EMULATED_BOOT_NS: u64 = 60 * S;
+
+/// How long another machine may be away while it boots: servers test their memory for minutes.
+pub(super) const BOOT_WAIT_NS: u64 = 600 * S;
 
 /// The longest name of a kernel.
 const LONGEST_NAME: usize = 24;
@@ -49,6 +54,15 @@ pub(super) struct KernelArgs {
     /// Print how the .config of the kernels differ
     #[arg(long, requires = "kernels", hide_short_help = true)]
     pub(super) config_diff: bool,
+    /// Of another machine, --remote root@HOST, whose kernels are files or releases there: how it
+    /// boots them: kexec, reboot (GRUB), or a command here with {kernel} in it [default: kexec]
+    #[arg(long, value_name = "HOW", requires = "kernels", hide_short_help = true,
+          value_parser = typed(how))]
+    pub(super) boot: Option<How>,
+    /// How long that machine may be away while it boots [default: 10min]
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, requires = "kernels",
+          hide_short_help = true, value_parser = duration(S..=24 * 3600 * S))]
+    pub(super) boot_wait: Option<u64>,
 }
 
 /// A kernel as it was named.
@@ -92,6 +106,39 @@ impl KernelArgs {
     }
 }
 
+/// The command line. Where kernels are compared, `--remote` and `--via` lead to the machine that
+/// boots them, and links and counters are those of that machine.
+pub(super) fn with(command: Command, words: &[String]) -> Command {
+    let compares = |word: &String| word == "--kernel" || word.starts_with("--kernel=");
+    if !words.iter().take_while(|word| *word != "--").any(compares) {
+        return command;
+    }
+    let without_conflicts = |arg: Arg| match arg.get_id().as_str() {
+        "remote" => arg.conflicts_with(Resettable::Reset).conflicts_with("via"),
+        "via" | "counters" => arg.conflicts_with(Resettable::Reset),
+        _ => arg,
+    };
+    command.mut_subcommand("run", |run| {
+        run.mut_args(without_conflicts).mut_subcommands(|own| own.mut_args(without_conflicts))
+    })
+}
+
+fn how(text: &str) -> Result<How> {
+    match text {
+        "kexec" => Ok(How::Kexec),
+        "reboot" => Ok(How::Reboot),
+        command if command.contains(PLACEHOLDER) => Ok(How::Command(command.to_owned())),
+        other => {
+            let shown = escape(other, 100);
+            let message = format!(
+                "\"{shown}\" is neither kexec nor reboot, nor a command with {PLACEHOLDER} in it"
+            );
+            Err(Error::usage("invalid-boot", message)
+                .help("--boot 'ssh root@HOST boot-once {kernel}': it is run on this machine"))
+        }
+    }
+}
+
 fn named(text: &OsString) -> Result<Named> {
     let bytes = text.as_bytes();
     let parts =
@@ -131,6 +178,17 @@ mod tests {
         let [old, new] = two(&["A=a", "6.12-rc1=/b=c d"]).unwrap();
         assert_eq!((old.name.as_str(), old.place), ("A", PathBuf::from("a")));
         assert_eq!((new.name.as_str(), new.place), ("6.12-rc1", PathBuf::from("/b=c d")));
+    }
+
+    #[test]
+    fn a_machine_boots_by_kexec_by_its_boot_loader_or_by_a_command_that_names_the_kernel() {
+        assert_eq!(how("kexec").unwrap(), How::Kexec);
+        assert_eq!(how("reboot").unwrap(), How::Reboot);
+        let command = "pxe box {kernel} && ipmitool -H box-bmc power cycle";
+        assert_eq!(how(command).unwrap(), How::Command(command.to_owned()));
+        for text in ["", "kexek", "ssh root@box reboot"] {
+            assert_eq!(how(text).unwrap_err().id, "invalid-boot", "{text}");
+        }
     }
 
     #[test]

@@ -139,6 +139,7 @@ fn parse() -> Result<Vec<Command>> {
         let texts: Vec<String> =
             line.iter().map(|word| word.to_string_lossy().into_owned()).collect();
         let command = command_groups::with(examples::with(Cli::command(), "zc"));
+        let command = kernel_args::with(command, &texts);
         let matches = run_help::with(command, &texts)
             .try_get_matches_from(program.iter().cloned().chain(line));
         let error = match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {

@@ -23,6 +23,10 @@ use zc_run::{Error, Result, escape, in_words};
 const SHORTEST_WAIT_NS: u64 = 1_000_000_000;
 const LONGEST_WAIT_NS: u64 = 7 * 24 * 3600 * 1_000_000_000;
 
+/// How the machine is reached whose kernel is changed: it is away for a while, and nobody can be
+/// asked.
+const SSH: &str = "ssh -o BatchMode=yes -o ConnectTimeout=10";
+
 /// The environment variable that may have the token.
 const TOKEN_VARIABLE: &str = "ZC_TOKEN";
 
@@ -84,12 +88,15 @@ impl ViaArgs {
             return Err(Error::usage("command-missing", "--via: there is no command")
                 .help("--via 'ssh HOST'"));
         }
-        let carry = match &self.carry {
+        Ok(Some(RemoteEnd::Via { command: command.clone(), address, carry: self.carry()? }))
+    }
+
+    fn carry(&self) -> Result<Carry> {
+        Ok(match &self.carry {
             Some(file) => Carry::Named(Program::of_file(file)?),
             None if self.no_carry => Carry::Never,
             None => Carry::Own,
-        };
-        Ok(Some(RemoteEnd::Via { command: command.clone(), address, carry }))
+        })
     }
 }
 
@@ -102,6 +109,23 @@ impl RemoteArgs {
     /// Whether it is reached by a command of the user.
     pub(super) fn is_by_command(&self) -> bool {
         self.via.is_given()
+    }
+
+    /// The command that leads to the machine whose kernel is changed, and what is carried there.
+    ///
+    /// # Errors
+    /// An argument is not valid.
+    pub(super) fn machine(&self) -> Result<Option<(String, Carry)>> {
+        let command = match (&self.remote, &self.via.via) {
+            (Some(host), _) => format!("{SSH} {}", ssh_host(host)?),
+            (None, Some(command)) => command.trim().to_owned(),
+            (None, None) => return Ok(None),
+        };
+        if command.is_empty() {
+            return Err(Error::usage("command-missing", "--via: there is no command")
+                .help("--via 'ssh root@HOST'"));
+        }
+        Ok(Some((command, self.via.carry()?)))
     }
 
     /// The steps towards another machine, `end`; `None` without one.
@@ -211,6 +235,21 @@ pub(super) fn without_token(mut command: Vec<String>) -> Vec<String> {
     command
 }
 
+/// `root@HOST`, `HOST`, `ssh://root@HOST:PORT`: what ssh takes, of characters that no shell does.
+///
+/// # Errors
+/// The text is none of these.
+fn ssh_host(text: &str) -> Result<&str> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || ".-_@:%".contains(c);
+    let host = text.strip_prefix("ssh://").unwrap_or(text);
+    if !host.is_empty() && !host.starts_with('-') && host.chars().all(plain) {
+        return Ok(text);
+    }
+    let shown = escape(text, 80);
+    Err(Error::usage("invalid-address", format!("--remote: \"{shown}\" names no host for ssh"))
+        .help("--remote root@HOST, or --via 'ssh -p 2200 root@HOST', boots kernels there"))
+}
+
 /// `HOST`, `HOST:PORT`, `[V6]:PORT`, `V6`.
 ///
 /// # Errors
@@ -298,6 +337,23 @@ mod tests {
             assert!(host_and_port(text, Some(2223)).is_err(), "{text}");
         }
         assert_eq!(host_and_port("far", None).unwrap_err().id, "invalid-address");
+    }
+
+    #[test]
+    fn a_machine_that_boots_kernels_is_reached_by_ssh_or_by_a_command() {
+        let machine = |remote: Option<&str>, via: Option<&str>| {
+            let via = ViaArgs { via: via.map(str::to_owned), ..ViaArgs::default() };
+            let remote = remote.map(str::to_owned);
+            RemoteArgs { remote, via, ..RemoteArgs::default() }.machine()
+        };
+        let (command, _) = machine(Some("root@box"), None).unwrap().unwrap();
+        assert!(command.starts_with("ssh ") && command.ends_with(" root@box"), "{command}");
+        let (command, _) = machine(None, Some("ssh -p 22 root@box ")).unwrap().unwrap();
+        assert_eq!(command, "ssh -p 22 root@box");
+        assert!(machine(None, None).unwrap().is_none());
+        for host in ["", "-oProxyCommand=x", "a b", "a;b", "$(id)", "ssh://", "discard://x"] {
+            assert_eq!(machine(Some(host), None).unwrap_err().id, "invalid-address", "{host}");
+        }
     }
 
     #[test]

@@ -31,8 +31,10 @@ pub(super) fn run(lines: Vec<RunArgs>) -> Result<()> {
     if let [line] = lines.as_slice()
         && let Some(kernels) = line.kernels()
     {
-        check(&job(line.clone())?)?;
-        return kernels::run(line, kernels);
+        // The machine that boots them is no far end of the run.
+        let mut own = line.clone();
+        let machine = own.take_machine();
+        return kernels::run(line, kernels, &machine, || check(&job(own)?));
     }
     // Wrong options are found before the first minute is spent.
     let jobs = lines.into_iter().map(job).collect::<Result<Vec<Job>>>()?;

@@ -285,6 +285,15 @@ impl RunArgs {
         Some(kernels).filter(|kernels| kernels.is_given())
     }
 
+    /// Takes out the other machine of an experiment that makes its run on it.
+    pub(super) fn take_machine(&mut self) -> RemoteArgs {
+        match &mut self.own {
+            None => std::mem::take(&mut self.stream.remote),
+            Some(OwnArgs::Requests(args)) => std::mem::take(&mut args.remote),
+            Some(_) => RemoteArgs::default(),
+        }
+    }
+
     /// The options that runs which are saved have.
     pub(super) fn measuring(&self) -> Option<&MeasuringArgs> {
         match &self.own {

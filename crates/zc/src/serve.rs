@@ -48,6 +48,10 @@ pub(super) struct ServeArgs {
     /// nfs` does
     #[arg(long, requires = "stdio")]
     nfs: bool,
+    /// With --stdio, make a run and send it back, in place of all else: what zc run --kernel
+    /// --remote does
+    #[arg(long, requires = "stdio", conflicts_with = "nfs")]
+    runs: bool,
 }
 
 /// Serves until Ctrl-C, to the end of the stream, or to that of the first session.
@@ -58,11 +62,13 @@ pub(super) fn run(args: &ServeArgs) -> Result<()> {
     let stop = interrupt::flag()?;
     // What only root may read comes first.
     let token = args.token_file.as_deref().map(Secret::from_file).transpose()?;
-    let (work, duties) = match args.nfs {
-        true => (Work::ServingByNfs, Duties::ReadsNfs),
-        false => (Work::Serving, Duties::Usual),
+    let (work, duties) = match (args.nfs, args.runs) {
+        // The run itself gives up what it does not need.
+        (_, true) => (None, Duties::Runs),
+        (true, _) => (Some(Work::ServingByNfs), Duties::ReadsNfs),
+        (false, _) => (Some(Work::Serving), Duties::Usual),
     };
-    privileges::keep_for(work)?;
+    work.map_or(Ok(()), privileges::keep_for)?;
     if args.stdio {
         return serve_stdio(args.data_port, duties, &stop);
     }

@@ -70,6 +70,7 @@ fn options(args: &ServerArgs, command: Vec<String>) -> Result<ServerOptions> {
         states,
         commands,
         mix: None,
+        http2: None,
         serve: args.serve.clone(),
         remote,
         generator: args.loadgen.clone(),

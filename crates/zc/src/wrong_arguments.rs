@@ -138,7 +138,8 @@ fn commanded<'a>(known: &'a clap::Command, words: &[String]) -> (&'a clap::Comma
 
 /// Whether a command takes an option.
 fn takes(command: &clap::Command, option: &str) -> bool {
-    command.get_arguments().any(|own| own.get_long() == option.strip_prefix("--"))
+    let long = option.strip_prefix("--");
+    long.is_some() && command.get_arguments().any(|own| own.get_long() == long)
 }
 
 /// `zc run`, or an experiment with options of its own, if one of them takes an option.

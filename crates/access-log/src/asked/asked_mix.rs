@@ -182,6 +182,8 @@ pub struct Spoken {
     pub http2: Option<f64>,
     /// HTTP/3, of the same.
     pub http3: Option<f64>,
+    /// Requests on a connection: of those whose place on it is known, by how many were the first.
+    pub requests_per_connection: Option<f64>,
 }
 
 impl From<&RequestMix> for Spoken {
@@ -196,6 +198,7 @@ impl From<&RequestMix> for Spoken {
             tls: (told > 0).then(|| share(mix.tls.with.requests, told)),
             http2: version("HTTP/2"),
             http3: version("HTTP/3"),
+            requests_per_connection: None,
         }
     }
 }

@@ -21,6 +21,8 @@ pub struct MixDraw {
     files: Sample,
     ranges: Sample,
     random: Pcg64Mcg,
+    /// Requests whose place on their connection is known, and those that were the first.
+    of_connections: (u64, u64),
 }
 
 impl MixDraw {
@@ -33,6 +35,7 @@ impl MixDraw {
             files: Sample::new(options.longest_bytes),
             ranges: Sample::new(options.longest_bytes),
             random: Pcg64Mcg::seed_from_u64(options.seed),
+            of_connections: (0, 0),
         }
     }
 
@@ -41,7 +44,7 @@ impl MixDraw {
     /// # Errors
     /// No request of the log is one that can be sent once more: what they are.
     pub fn finish(self, log: &RequestMix) -> Result<AskedMix, LeftOut> {
-        let Self { options, of, left_out, files, ranges, mut random } = self;
+        let Self { options, of, left_out, files, ranges, mut random, of_connections } = self;
         let cut = Cut::from([&files, &ranges]);
         let mut drawn = Drawn::new(&options, files.into_sizes(), ranges.into_sizes());
         // Without a file there is none that has not been modified: the length makes no difference.
@@ -53,7 +56,9 @@ impl MixDraw {
             return Err(left_out);
         }
         let longest_bytes = options.longest_bytes;
-        let spoken = Spoken::from(log);
+        let (known, first) = of_connections;
+        let requests_per_connection = (first > 0).then(|| known as f64 / first as f64);
+        let spoken = Spoken { requests_per_connection, ..Spoken::from(log) };
         Ok(AskedMix { source: Source::Log, requests, of, left_out, longest_bytes, cut, spoken })
     }
 
@@ -65,6 +70,8 @@ impl MixDraw {
 impl Collect for MixDraw {
     fn add(&mut self, entry: &Entry, _stamp: Stamp) {
         let size = entry.bytes.size().map(|(size_bytes, _)| size_bytes);
+        self.of_connections.0 += u64::from(entry.of_connection.is_some());
+        self.of_connections.1 += u64::from(entry.of_connection == Some(1));
         let out = &mut self.left_out;
         match (entry.method, entry.status, size) {
             (Method::Get, Some(200), Some(size_bytes)) => {
@@ -161,6 +168,7 @@ mod tests {
             duration_us: None,
             protocol: None,
             is_tls: None,
+            of_connection: None,
         }
     }
 
@@ -300,8 +308,17 @@ mod tests {
             ],
             usual(),
         );
-        let expected = Spoken { tls: Some(0.8), http2: Some(0.25), http3: Some(0.25) };
+        let expected = Spoken {
+            tls: Some(0.8),
+            http2: Some(0.25),
+            http3: Some(0.25),
+            requests_per_connection: None,
+        };
         assert_eq!(mix.unwrap().spoken, expected);
+        let on = |at| Entry { of_connection: Some(at), ..entry(Method::Get, 304, None) };
+        let unknown = entry(Method::Get, 304, None);
+        let mix = draw([on(1), on(2), on(1), on(3), unknown, on(2)], usual()).unwrap();
+        assert_eq!(mix.spoken.requests_per_connection, Some(2.5));
     }
 
     #[test]

@@ -35,5 +35,6 @@ fn entry(mut words: Words<'_>) -> Option<Entry> {
     let duration_us = durations.into_iter().try_fold(0, |sum: u64, us| sum.checked_add(us?));
     let bytes = Bytes { unsaid: Some(sent), ..Bytes::default() };
     let is_tls = url.and_then(scheme::is_tls);
-    Some(Entry { time, method, status, bytes, duration_us, protocol, is_tls })
+    let of_connection = None;
+    Some(Entry { time, method, status, bytes, duration_us, protocol, is_tls, of_connection })
 }

@@ -47,7 +47,8 @@ fn entry(text: &[u8]) -> Option<Entry> {
     let bytes = Bytes { wire: Some(bytes), ..Bytes::default() };
     // The name of a frontend that was reached over TLS ends in a tilde.
     let is_tls = Some(frontend.ends_with(b"~"));
-    Some(Entry { time, method, status, bytes, duration_us, protocol, is_tls })
+    let of_connection = None;
+    Some(Entry { time, method, status, bytes, duration_us, protocol, is_tls, of_connection })
 }
 
 /// The last of five timers, `10/0/30/69/109`, in ms; `Some(None)` if it is `-1`.

@@ -101,6 +101,7 @@ fn field(name: &str) -> Field {
         "request_time" => Field::Duration { unit_us: 1_000_000 },
         "ssl_protocol" | "ssl_cipher" | "https" => Field::OfTls,
         "scheme" => Field::Scheme,
+        "connection_requests" => Field::OfConnection,
         _ => Field::Skipped,
     }
 }
@@ -115,17 +116,17 @@ mod tests {
     fn variables_are_read_and_others_passed_over() {
         let template = log_format(
             "${remote_addr}x [$time_local] \"$request\" $status $bytes_sent/$body_bytes_sent \
-             \"$http_cookie\" rt=$request_time,$upstream_response_time",
+             \"$http_cookie\" rt=$request_time,$upstream_response_time of $connection_requests",
         )
         .unwrap();
         let line =
             b"192.0.2.1x [17/May/2015:10:05:03 +0200] \"GET /a\\\" b HTTP/2.0\" 206 300/100 \
-                     \"a=\\\"b\\\" c\" rt=0.012,-";
+                     \"a=\\\"b\\\" c\" rt=0.012,- of 7";
         let Reading::Entry(entry) = template.read(line) else { panic!("unreadable") };
         assert_eq!((entry.method, entry.protocol), (Method::Get, Some(Protocol::Http2)));
         assert_eq!(entry.bytes, Bytes { body: Some(100), wire: Some(300), unsaid: None });
         assert_eq!((entry.status, entry.duration_us), (Some(206), Some(12_000)));
-        assert_eq!(entry.time.offset_s, Some(7200));
+        assert_eq!((entry.time.offset_s, entry.of_connection), (Some(7200), Some(7)));
     }
 
     #[test]

@@ -37,6 +37,7 @@ fn read_words(mut words: Words<'_>) -> Option<Reading> {
         duration_us: number::scaled(total, 1000),
         protocol,
         is_tls: is_tls(words),
+        of_connection: None,
     }))
 }
 

@@ -40,5 +40,6 @@ fn entry(mut words: Words<'_>) -> Option<Entry> {
         duration_us: number::scaled(elapsed, 1000),
         protocol: None,
         is_tls: None,
+        of_connection: None,
     })
 }

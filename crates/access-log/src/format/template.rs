@@ -49,6 +49,8 @@ pub(super) enum Field {
     OfTls,
     /// The scheme of the request.
     Scheme,
+    /// Which request of its connection it was.
+    OfConnection,
 }
 
 impl Field {
@@ -230,6 +232,7 @@ struct Taken {
     dash: Option<Counted>,
     duration_us: Option<u64>,
     is_tls: Option<bool>,
+    of_connection: Option<u64>,
 }
 
 impl Taken {
@@ -263,12 +266,13 @@ impl Taken {
             Field::Duration { unit_us } => self.duration_us = number::scaled(text, *unit_us),
             Field::OfTls => self.is_tls = Some(!matches!(text, b"" | b"-" | b"off")),
             Field::Scheme => self.is_tls = scheme::is_tls(text),
+            Field::OfConnection => self.of_connection = number::parse_u64(text),
         }
         Some(())
     }
 
     fn entry(self, written_time: Option<&WrittenTime>) -> Option<Entry> {
-        let Self { protocol, status, mut bytes, duration_us, is_tls, .. } = self;
+        let Self { protocol, status, mut bytes, duration_us, is_tls, of_connection, .. } = self;
         let method = self.method?;
         let mut time = match written_time {
             Some(written_time) => written_time.read(&self.written)?,
@@ -278,6 +282,6 @@ impl Taken {
         if let Some(counted) = self.dash {
             bytes.set_dash(counted, method, status);
         }
-        Some(Entry { time, method, status, bytes, duration_us, protocol, is_tls })
+        Some(Entry { time, method, status, bytes, duration_us, protocol, is_tls, of_connection })
     }
 }

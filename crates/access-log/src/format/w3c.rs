@@ -164,5 +164,6 @@ fn entry(columns: &Columns, writer: Writer, line: &[u8]) -> Option<Entry> {
         duration_us: taken.and_then(|taken| number::scaled(taken, unit_us)),
         protocol: protocol.and_then(Protocol::from_name),
         is_tls: scheme.and_then(is_tls),
+        of_connection: None,
     })
 }

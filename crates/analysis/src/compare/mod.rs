@@ -26,6 +26,7 @@ mod model;
 mod normalization;
 mod pair;
 mod selection;
+mod socket_diff;
 mod spread;
 mod trust;
 mod verdicts;

@@ -244,6 +244,8 @@ pub enum Aspect {
     FarEnd,
     /// Round-trip time to the other machine, where one is more than twice the other.
     RoundTrip,
+    /// What the sockets of cells used, whatever was asked for.
+    Socket,
     /// CPU time burned on purpose in softirq context (`--burn`).
     Burn,
     /// CPU of the sender.

@@ -8,6 +8,7 @@ use super::model::{
 };
 use super::normalization::{Normalizations, cost_logs, own_parts};
 use super::selection::{Selection, facts, lengths_apart};
+use super::socket_diff::between_sockets;
 use super::spread::Spreads;
 use super::trust::assess;
 use crate::cells::{copied_share, is_failed_zero_copy};
@@ -140,6 +141,9 @@ impl Pair {
         }
         if !compared.impossible.is_empty() {
             return;
+        }
+        if !one_run {
+            compared.differences.extend(between_sockets(before, after, &common));
         }
         let limits = assess(compared, old, before, new, after, one_run);
         let reference = (!one_run).then(|| shared_reference(before, after)).flatten();

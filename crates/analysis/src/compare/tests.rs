@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::{AccountKind, Sides, WhyWallTime, Withheld};
-use zc_run::{DeviceFacts, LinkKind, Run, SendPath, Severity, Warning};
+use zc_run::{DeviceFacts, LinkKind, Run, SendPath, Severity, Slot, SocketFacts, Warning};
 use zc_testkit::synthetic::{Synthetic, TrueCell, two_machines};
 
 /// A machine with four paths. `factor` multiplies the cost of sendfile, `all` the costs of all
@@ -366,6 +366,76 @@ fn the_far_end_is_compared_as_the_near_one_is() {
         .map(|each| each.end)
         .collect();
     assert_eq!((of_kernel, found.len()), (vec![End::Near], 4));
+}
+
+/// Sets what the sockets of all trials used, by the label of the cell.
+fn use_sockets(run: &mut Run, of: impl Fn(&str) -> SocketFacts) {
+    for slot in run.blocks.iter_mut().flat_map(|block| &mut block.slots) {
+        if let Slot::Trial(trial) = slot {
+            trial.sockets = Some(of(&trial.cell));
+        }
+    }
+}
+
+#[test]
+fn what_sockets_used_differs_whatever_was_asked_for() {
+    let usual = || SocketFacts {
+        congestion: "cubic".to_owned(),
+        pacing_bytes_per_s: None,
+        snd_ssthresh_packets: Some(100),
+        sndbuf_bytes: 1 << 20,
+        rcvbuf_bytes: Some(1 << 20),
+        rcv_ssthresh_bytes: Some(1 << 20),
+    };
+    let (mut old, mut new) = (run(1, 1.0, 1.0), run(2, 1.0, 1.0));
+    use_sockets(&mut new, |_| usual());
+    assert_eq!(pair(&old, &new).differences, [], "one of the runs does not know");
+    // What the kernel tunes is not the same twice.
+    use_sockets(&mut old, |_| SocketFacts {
+        sndbuf_bytes: 3 << 19,
+        rcvbuf_bytes: Some(2 << 20),
+        rcv_ssthresh_bytes: Some(600_000),
+        snd_ssthresh_packets: Some(51),
+        ..usual()
+    });
+    assert_eq!(pair(&old, &new).differences, []);
+    let listed = |compared: &Compared| -> Vec<(End, String, String, String)> {
+        let own = compared.differences.iter().filter(|each| each.what == Aspect::Socket);
+        let texts = own.map(|each| {
+            let [name, old, new] =
+                [&each.name, &each.old, &each.new].map(|text| text.clone().unwrap());
+            (each.end, name, old, new)
+        });
+        texts.collect()
+    };
+    use_sockets(&mut old, |cell| SocketFacts {
+        congestion: "bbr".to_owned(),
+        sndbuf_bytes: if cell == "sendfile" { 64 << 10 } else { 1 << 20 },
+        rcvbuf_bytes: Some(if cell == "sendfile" { 256 << 10 } else { 300 << 10 }),
+        snd_ssthresh_packets: Some(20),
+        ..usual()
+    });
+    let compared = pair(&old, &new);
+    let near = |name: &str, old: &str, new: &str| {
+        (End::Near, name.to_owned(), old.to_owned(), new.to_owned())
+    };
+    let all = [
+        near("congestion control", "bbr", "cubic"),
+        near("SO_RCVBUF of sendfile and 3 more", "256k", "1m"),
+        near("ssthresh", "20 packets", "100 packets"),
+        near("SO_SNDBUF of sendfile", "64k", "1m"),
+    ];
+    assert_eq!(listed(&compared), all);
+    assert!(compared.impossible.is_empty() && compared.differences.len() == all.len());
+    // What was asked for is told as that alone.
+    old.header.plan.fixed.rcvbuf_bytes = Some(150 << 10);
+    let compared = pair(&old, &new);
+    assert_eq!((listed(&compared).len(), compared.differences.len()), (3, 4));
+    // The receiver is at the far end, if there is one.
+    let [mut old, new] = [old, new].map(two_machines);
+    old.header.plan.fixed.rcvbuf_bytes = None;
+    let ends = listed(&pair(&old, &new)).into_iter().filter(|each| each.0 == End::Far);
+    assert!(ends.map(|each| each.1).eq(["SO_RCVBUF of sendfile and 3 more".to_owned()]));
 }
 
 #[test]

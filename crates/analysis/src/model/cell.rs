@@ -153,6 +153,14 @@ pub struct Traffic {
     /// Packets sent by the sending device per MB (10^6 bytes) of payload; `None` over the loopback
     /// device, which sends acknowledgements too.
     pub packets_per_mb: Option<f64>,
+    /// Packets that TCP got at the receiving end per MB (10^6 bytes): one that GRO has merged, or
+    /// that was never segmented, is one. `None` where that is unknown: the receiver is not a zc,
+    /// others received beside it, there is a proxy, or it is of UDP.
+    pub received_packets_per_mb: Option<f64>,
+    /// Average size of these packets in bytes, without headers.
+    pub received_packet_bytes: Option<f64>,
+    /// Segments in such a packet on average, by the receiving sockets (tcpi_segs_in).
+    pub segments_per_received_packet: Option<f64>,
     /// Segments that the sending sockets received per MB (10^6 bytes) of payload, by TCP_INFO
     /// (tcpi_segs_in): acknowledgements.
     pub acks_per_mb: Option<f64>,
@@ -193,7 +201,8 @@ pub struct Traffic {
 /// of the cost: how many there are is taken as known. `None` where they were not counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
 pub struct CostPer {
-    /// For each packet of the sending device; a GSO packet is one.
+    /// For each packet of the sending device, of which a GSO packet is one; of the receiver for
+    /// each packet that TCP got there, of which one that GRO has merged is one.
     pub us_per_packet: Sides<Figure>,
     /// For each system call of the side; of both ends for each of the sender.
     pub us_per_call: Sides<Figure>,

@@ -42,8 +42,7 @@ pub fn answer(phases: &Phases<'_>, question: &Question<'_>) -> Answer {
     let measured = phases.together.filter(|_| winners.len() > 1);
     let saves = |at: &usize| matches!(verdicts[*at], LineVerdict::Change { saves: Some(_), .. });
     let must_save = winners.iter().any(saves);
-    let together =
-        measured.map(|phase| together(phases, phase, steps::order(&verdicts, &winners), must_save));
+    let together = measured.map(|phase| together(phases, phase, winners.clone(), must_save));
     let change = match &together {
         // The best one by itself is confirmed, and what the others add to it is not.
         Some(together) if !stand(together, must_save) => winners[..1].to_vec(),

@@ -7,7 +7,7 @@
 //! so the choice costs no error (D. R. Cox, A note on data-dependent choice of a test, Biometrika
 //! 62, 1975, 441-444). The **together** run has all lines that are to be changed in one state, as
 //! effects do not add up, and fewer and fewer of them in others: those that add nothing are left
-//! out ([`in_steps`]).
+//! out (see `steps.rs`).
 //!
 //! Without a confirming run (interrupted, or no budget for it) the verdicts of the screening stand:
 //! they are corrected for the number of all its lines.
@@ -36,7 +36,6 @@ pub use model::{
 pub use phase::{Phase, Phases};
 pub use promising::{MOST_PROMISING, promising};
 pub use states::{PRESENT, TOGETHER, candidate_of_state, state_name, step_states};
-pub use steps::in_steps;
 pub use verdict::winners;
 
 #[cfg(test)]

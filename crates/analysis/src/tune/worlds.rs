@@ -13,9 +13,11 @@ pub(super) struct Truth {
     pub(super) p99: f64,
     /// Of several lines that do the same only the best counts.
     pub(super) does: Option<&'static str>,
+    /// CPU beside others, by what `cpu` tells.
+    pub(super) beside: f64,
 }
 
-pub(super) const NEUTRAL: Truth = Truth { cpu: 1.0, p99: 1.0, does: None };
+pub(super) const NEUTRAL: Truth = Truth { cpu: 1.0, p99: 1.0, does: None, beside: 1.0 };
 
 /// The truth about several lines: the effects of those that do different things add up.
 fn in_one(truths: &[Truth]) -> Truth {
@@ -29,7 +31,12 @@ fn in_one(truths: &[Truth]) -> Truth {
     let product = |of: fn(&Truth) -> f64| -> f64 {
         (0..truths.len()).filter(|at| counts(*at, of)).map(|at| of(&truths[at])).product()
     };
-    Truth { cpu: product(|truth| truth.cpu), p99: product(|truth| truth.p99), does: None }
+    let cpu = product(if truths.len() > 1 {
+        |truth| truth.cpu * truth.beside
+    } else {
+        |truth| truth.cpu
+    });
+    Truth { cpu, p99: product(|truth| truth.p99), ..NEUTRAL }
 }
 
 /// A run with its estimates.
@@ -86,7 +93,7 @@ impl World {
         let confirming = (!chosen.is_empty())
             .then(|| self.measure(2, &chosen.iter().map(state).collect::<Vec<_>>()));
         let mut tuning = Tuning { lines, screening, confirming, together: None };
-        let winners = in_steps(&tuning.phases(), &tuning.lines);
+        let winners = winners(&tuning.phases(), &tuning.lines);
         if winners.len() > 1 {
             let truth = |at: &usize| truths[*at];
             let states = step_states(&winners)

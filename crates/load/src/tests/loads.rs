@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::server::{LIMIT, Server, next_request, response, start, until};
+use super::server::{LIMIT, Server, next_request, phase_of, response, start, until};
 use crate::{Fault, LoadOptions, Origin, Pace, Reuse, Targets, Trust};
 use zc_kernel::clock::{monotonic_ns, thread_cpu_ns};
 use zc_run::{Error, ErrorKind};
@@ -58,6 +58,32 @@ fn a_phase_of_so_many_requests_ends_with_the_last_response() {
     let phase = load.pause().unwrap();
     // By the thread's clock the last one came before this one saw it.
     assert!(phase.end_ns <= seen_ns && phase.end_ns > phase.begin_ns, "{phase:?}");
+}
+
+/// The first connections end one after the other.
+#[test]
+fn a_connection_carries_so_many_requests_and_is_closed_with_the_last() {
+    let carried = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let counts = Arc::clone(&carried);
+    let server = Server::with(move |mut connection, number| {
+        counts.lock().unwrap().resize(number + 1, 0);
+        while let Some(head) = next_request(&mut connection) {
+            counts.lock().unwrap()[number] += 1;
+            let closes = head.contains("Connection: close");
+            let line = if closes { "200 OK\r\nConnection: close" } else { "200 OK" };
+            if connection.write_all(&response(line, 10)).is_err() || closes {
+                return;
+            }
+        }
+    });
+    let reuse = Reuse::Requests(std::num::NonZeroU64::new(4).unwrap());
+    let phase = phase_of(LoadOptions { connections: 2, reuse, ..server.options() }, 20);
+    assert_eq!((phase.counts.responses, phase.counts.reconnects), (20, 0), "{phase:?}");
+    let mut carried = carried.lock().unwrap().clone();
+    assert!(carried.iter().all(|requests| *requests <= 4), "{carried:?}");
+    carried[..2].sort_unstable();
+    assert_eq!((&carried[..2], carried.len()), (&[2, 4][..], 6), "{carried:?}");
+    assert_eq!(carried.iter().sum::<u64>(), 20);
 }
 
 #[test]

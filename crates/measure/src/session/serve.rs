@@ -151,6 +151,9 @@ pub fn serve_stdio(data_port: Option<u16>, duties: Duties, stop: &Stop) -> Resul
     // A zc that was carried here was executed as /proc/self/fd/8, and would be shown as "8".
     let _ = rustix::thread::set_name(c"zc");
     let connection = stdio::welcome(stdio::connection()?, PATIENCE, stop)?;
+    if duties == Duties::Runs {
+        return zc_remote::errand::serve(connection, stop);
+    }
     let any = |ip: IpAddr| SocketAddr::new(ip, data_port.unwrap_or(0));
     // IPv6 and IPv4 if the host has both.
     let six = any(IpAddr::from([0_u16; 8]));

@@ -69,6 +69,7 @@ fn words(what: Aspect) -> &'static str {
         Aspect::InitialWindow => "initial window (packets)",
         Aspect::FarEnd => "far end",
         Aspect::RoundTrip => "round trip",
+        Aspect::Socket => "sockets'",
         Aspect::Burn => "burned in softirqs on purpose",
         Aspect::Factor(parameter) => parameter.words,
         Aspect::SenderCpu => "sender on CPU",

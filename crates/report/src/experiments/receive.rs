@@ -2,7 +2,7 @@
 
 use super::historical::{End, load_of};
 use super::section::Section;
-use crate::digits::{percent, ratio};
+use crate::digits::{percent, ratio, with_half_width};
 use crate::run::baseline::Baseline;
 use crate::run::pivot::Pivot;
 use crate::run::pivot_tables::table;
@@ -44,9 +44,27 @@ pub(super) fn section(run: &Run, estimates: &Estimates, pivot: &Pivot) -> Sectio
         false,
         |placed| placed.figures.traffic.mapped_share.map(percent),
     );
+    let merged = table(
+        run,
+        pivot,
+        "Payload of a packet as TCP got it (merged by GRO, or never segmented), in bytes"
+            .to_owned(),
+        false,
+        |placed| Some(format!("{:.0}", placed.figures.traffic.received_packet_bytes?)),
+    );
+    let of_packets = table(
+        run,
+        pivot,
+        "CPU time of the receiver by packet that TCP got, us".to_owned(),
+        false,
+        |placed| {
+            let cost = placed.figures.cost_per.us_per_packet.receiver?;
+            Some(with_half_width(cost.value, cost.half_width))
+        },
+    );
     let unmapped = why_unmapped(run, pivot).map(|why| Part::Text(vec![why]));
     Section {
-        parts: own.into_iter().chain(loads).chain(mapped).chain(unmapped).collect(),
+        parts: [own, loads, of_packets, merged, mapped, unmapped].into_iter().flatten().collect(),
         conclusion: conclusion(estimates, pivot),
     }
 }

@@ -19,14 +19,28 @@ pub(super) const COUNTED: &[Entry<CellEstimate>] = &[
         metric: None,
     },
     Entry {
+        name: "received packets per MB",
+        what: "Packets that TCP got at the receiving end by payload; one merged by GRO is one.",
+        unit: PACKETS_PER_MB,
+        value: Value::One(|cell| cell.traffic.received_packets_per_mb.map(bare)),
+        json: "traffic/received_packets_per_mb",
+        columns: &[Column::number(Group::Per(Per::Packet), ["received", "/MB"], three_digits)
+            .shown(|cell| cell.traffic.received_packets_per_mb.is_some())
+            .needs(&[Needs::Shown])],
+        csv: &[csv("received_packets_per_mb")],
+        metric: None,
+    },
+    Entry {
         name: "cost per packet",
-        what: "Cost by packets of the sending device; a GSO packet counts once.",
+        what: "Cost by packets of the sending device; the receiver's by those that TCP got there.",
         unit: US_PER_PACKET,
         value: Value::Sides(|cell| cell.cost_per.us_per_packet),
         json: "cost_per/us_per_packet",
         columns: &[
             sender(Per::Packet, "us/packet"),
-            receiver(Per::Packet, "us/packet"),
+            receiver(Per::Packet, "us/packet")
+                .shown(|cell| cell.cost_per.us_per_packet.receiver.is_some())
+                .needs(&[Needs::Receiver, Needs::Shown]),
             both(Per::Packet, "us/packet"),
         ],
         csv: &[

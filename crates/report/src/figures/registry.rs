@@ -27,6 +27,19 @@ pub(crate) fn cell_csv() -> Vec<(&'static Entry<CellEstimate>, &'static Csv)> {
     columns
 }
 
+/// The same without those that no cell has. Readers by position rely on the published ones, which
+/// stay.
+pub(crate) fn cell_csv_in(
+    estimates: &Estimates,
+) -> Vec<(&'static Entry<CellEstimate>, &'static Csv)> {
+    let mut columns = cell_csv();
+    columns.retain(|(entry, csv)| {
+        published::CSV.contains(&csv.name)
+            || estimates.cells.iter().any(|cell| !csv.text(entry, estimates, cell).is_empty())
+    });
+    columns
+}
+
 /// The columns of CSV that a state of a server has besides.
 pub(crate) fn request_csv() -> impl Iterator<Item = (&'static Entry<RequestCost>, &'static Csv)> {
     request_figures().iter().flat_map(csv_of)

@@ -29,6 +29,30 @@ pub(super) const TRAFFIC: &[Entry<CellEstimate>] = &[
         metric: metric("zc_packet_size"),
     },
     Entry {
+        name: "received packet size",
+        what: "Payload of a packet as TCP got it at the receiving end; one merged by GRO is one.",
+        unit: BYTES,
+        value: Value::One(|cell| cell.traffic.received_packet_bytes.map(bare)),
+        json: "traffic/received_packet_bytes",
+        columns: &[Column::number(Group::Traffic, ["received", "bytes"], integer)
+            .shown(|cell| cell.traffic.received_packet_bytes.is_some())
+            .needs(&[Needs::Shown])],
+        csv: &[csv("received_packet_bytes")],
+        metric: metric("zc_received_packet_size"),
+    },
+    Entry {
+        name: "segments received",
+        what: "Segments in a packet as TCP got it at the receiving end, by tcpi_segs_in.",
+        unit: NONE,
+        value: Value::One(|cell| cell.traffic.segments_per_received_packet.map(bare)),
+        json: "traffic/segments_per_received_packet",
+        columns: &[Column::number(Group::Traffic, ["segments", "/received"], three_digits)
+            .shown(|cell| cell.traffic.segments_per_received_packet.is_some())
+            .needs(&[Needs::Shown])],
+        csv: &[csv("segments_per_received_packet")],
+        metric: None,
+    },
+    Entry {
         name: "fragments",
         what: "Fragments of memory in a packet, each of which a card maps for DMA; over null.",
         unit: NONE,

@@ -1,9 +1,11 @@
 //! Every recorded fact about machine and link in a folded list, for those who repeat a measurement
 //! or explain a difference.
 
+use std::collections::BTreeMap;
+
 use super::markup::Markup;
 use crate::digits::bytes;
-use zc_run::{Host, LinkFacts, Run, escape};
+use zc_run::{DeviceFacts, Host, LinkFacts, Offloads, Run, escape};
 
 /// The longest value printed: a kernel command line has at most 2048 or 4096 bytes.
 const LONGEST: usize = 2100;
@@ -27,6 +29,10 @@ pub(super) fn details(out: &mut Markup, run: &Run, before: Option<&Run>) {
     for link in run.header.links() {
         facts.push(("link", self::link(link)));
     }
+    let far = run.header.remote.as_ref().and_then(|remote| remote.machine.as_ref());
+    facts.extend(
+        far.and_then(|far| far.device.as_ref()).map(|device| ("far device", far_device(device))),
+    );
     for (name, value) in facts {
         out.element("dt", &[], name).element("dd", &[], &escape(&value, LONGEST)).raw("\n");
     }
@@ -107,18 +113,7 @@ fn machine(host: &Host) -> Vec<(&'static str, String)> {
 
 fn link(link: &LinkFacts) -> String {
     let mut facts = vec![format!("{}, device {}, MTU {}", link.kind, link.device, link.mtu_bytes)];
-    if let Some(offloads) = &link.offloads {
-        let switched = |wanted: bool| -> Vec<&str> {
-            offloads
-                .iter()
-                .filter(|(_, on)| **on == wanted)
-                .map(|(name, _)| name.as_str())
-                .collect()
-        };
-        facts.push(format!("on: {}", switched(true).join(" ")));
-        facts.push(format!("off: {}", switched(false).join(" ")));
-    }
-    facts.extend(link.settings.iter().map(|(name, value)| format!("{name} {value}")));
+    facts.extend(of_device(link.offloads.as_ref(), &link.settings));
     facts
         .extend(link.receiver_merges.map(|merges| format!("the receiver's rx-gro {}", on(merges))));
     facts.extend(link.rps.as_deref().map(|rps| format!("RPS by {rps}")));
@@ -127,6 +122,28 @@ fn link(link: &LinkFacts) -> String {
         link.initial_window_packets.map(|packets| format!("initial window of {packets} packets")),
     );
     facts.join("; ")
+}
+
+/// The device of the other machine.
+fn far_device(device: &DeviceFacts) -> String {
+    let mut facts = vec![format!("{}, MTU {}", device.name, device.mtu_bytes)];
+    facts.extend(of_device(device.offloads.as_ref(), &device.settings));
+    facts.join("; ")
+}
+
+/// Offloads that are on and off, and other settings.
+fn of_device(offloads: Option<&Offloads>, settings: &BTreeMap<String, String>) -> Vec<String> {
+    let switched = |offloads: &Offloads, wanted: bool| {
+        let names = offloads.iter().filter(|(_, on)| **on == wanted);
+        names.map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(" ")
+    };
+    let mut facts = Vec::new();
+    if let Some(offloads) = offloads {
+        facts.push(format!("on: {}", switched(offloads, true)));
+        facts.push(format!("off: {}", switched(offloads, false)));
+    }
+    facts.extend(settings.iter().map(|(name, value)| format!("{name} {value}")));
+    facts
 }
 
 fn on(on: bool) -> &'static str {

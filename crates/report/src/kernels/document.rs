@@ -10,8 +10,8 @@ use zc_analysis::compare::kernels::{Arm, Kernels};
 pub struct KernelsReport {
     /// The two kernels, the one whose costs are the divisors first.
     pub kernels: [KernelFacts; 2],
-    /// What their CPUs were.
-    pub machine: GuestFacts,
+    /// What they were booted on.
+    pub machine: MachineFacts,
     /// Seed of the order within rounds.
     pub seed: u64,
     /// The words of `zc run` in each boot.
@@ -41,6 +41,29 @@ pub struct KernelFacts {
     pub version: String,
     /// Whether it has modules, besides what is built in.
     pub modules: bool,
+}
+
+/// What kernels are booted on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", tag = "kind")]
+pub enum MachineFacts {
+    /// Guests of this host.
+    Guest(GuestFacts),
+    /// Another machine, by its own firmware or by kexec.
+    Machine(HostFacts),
+}
+
+/// A machine whose kernel is changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct HostFacts {
+    /// Its name.
+    pub name: String,
+    /// The command that reaches it: `ssh root@box`.
+    pub reached_by: String,
+    /// How a kernel is booted: `kexec`, `reboot`, or a command.
+    pub boot: String,
+    /// The release of the kernel that it had at the beginning, and is left on.
+    pub release: String,
 }
 
 /// The machine of the guests.

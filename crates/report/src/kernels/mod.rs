@@ -4,7 +4,10 @@
 mod document;
 mod notes;
 
-pub use document::{BootFacts, BootOutcome, ConfigOption, GuestFacts, KernelFacts, KernelsReport};
+pub use document::{
+    BootFacts, BootOutcome, ConfigOption, GuestFacts, HostFacts, KernelFacts, KernelsReport,
+    MachineFacts,
+};
 
 use crate::digits::{bytes, percent, ratio, with_half_width};
 use crate::terminal::layout::{Layout, Tone};

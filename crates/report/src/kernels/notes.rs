@@ -1,6 +1,6 @@
 //! The notes around the table of two kernels.
 
-use super::document::{BootOutcome, KernelFacts, KernelsReport};
+use super::document::{BootOutcome, KernelFacts, KernelsReport, MachineFacts};
 use crate::compare::aspects;
 use crate::compare::reason_in_words;
 use crate::digits::percent;
@@ -18,15 +18,25 @@ const MOST: usize = 20;
 pub(super) fn above(report: &KernelsReport) -> Vec<Note> {
     let mut notes: Vec<Note> =
         report.kernels.iter().enumerate().map(|(place, it)| kernel(report, it, place)).collect();
-    let guest = &report.machine;
-    let on = match &guest.emulated_because {
-        None => "the host's by KVM, each bound to one of the host's".to_owned(),
-        Some(why) => format!("emulated, as {}", escape(why, 300)),
-    };
-    notes.push(note(
-        "guests",
-        format!("{}, {on}; {} MiB", count(guest.cpus, "CPU"), guest.memory_mib),
-    ));
+    notes.push(match &report.machine {
+        MachineFacts::Guest(guest) => {
+            let on = match &guest.emulated_because {
+                None => "the host's by KVM, each bound to one of the host's".to_owned(),
+                Some(why) => format!("emulated, as {}", escape(why, 300)),
+            };
+            let cpus = count(guest.cpus, "CPU");
+            note("guests", format!("{cpus}, {on}; {} MiB", guest.memory_mib))
+        }
+        MachineFacts::Machine(host) => note(
+            "machine",
+            format!(
+                "{} by {}, each boot by {}",
+                escape(&host.name, 100),
+                escape(&host.reached_by, 200),
+                escape(&host.boot, 200),
+            ),
+        ),
+    });
     for boot in &report.boots {
         if let BootOutcome::Dropped { why, last_lines } = &boot.outcome {
             let which = format!("round {}, {}", boot.round, escape(&report.name(boot.arm), 40));
@@ -37,6 +47,7 @@ pub(super) fn above(report: &KernelsReport) -> Vec<Note> {
     notes.extend(report.comparison.left_out.iter().map(|boot| left_out(report, boot)));
     notes.extend(differences(&report.comparison.differences));
     match &report.config {
+        None if matches!(report.machine, MachineFacts::Machine(_)) => {}
         None => notes.push(note("config", "the .config of one of them was not found")),
         Some(options) if options.is_empty() => notes.push(note("config", "the same options")),
         Some(options) => {

@@ -59,12 +59,12 @@ fn report(rounds: usize, emulated: bool) -> KernelsReport {
     };
     KernelsReport {
         kernels: [kernel("A", "6.12.1"), kernel("B", "6.12.1-patched")],
-        machine: GuestFacts {
+        machine: MachineFacts::Guest(GuestFacts {
             cpus: 2,
             memory_mib: 2048,
             emulated_because: emulated
                 .then(|| "/dev/kvm cannot be opened: permission denied".to_owned()),
-        },
+        }),
         seed: 17,
         command: vec!["zc".to_owned(), "run".to_owned()],
         folder: "zc-kernels-2026-11-28T20-00-00".to_owned(),

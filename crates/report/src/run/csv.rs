@@ -1,11 +1,11 @@
 //! The report as CSV: one line per cell of the plan, including the control, and one per path that
 //! was not available. Full precision, no units in the cells, empty where a value is missing. New
-//! columns are only added at the end.
+//! columns are only added at the end, and are absent where no cell has a value in them.
 
 use super::pivot::level;
 use super::verdict;
 use crate::csv::text;
-use crate::figures::registry::{cell_csv, request_csv};
+use crate::figures::registry::{cell_csv_in, request_csv};
 use zc_analysis::Estimates;
 use zc_analysis::machine::is_emulated;
 use zc_run::{Factor, Level, Run, Support, Value};
@@ -18,7 +18,7 @@ pub fn csv(run: &Run, estimates: &Estimates) -> String {
 /// The lines, the heading first, all with the same number of cells.
 pub(crate) fn lines(run: &Run, estimates: &Estimates) -> Vec<Vec<String>> {
     let header = &run.header;
-    let columns = cell_csv();
+    let columns = cell_csv_in(estimates);
     // The factors other than paths, in bytes, bytes per second and names: one column per factor at
     // the end.
     let factors: &[Factor] = if header.plan.factors.len() > 1 { &header.plan.factors } else { &[] };

@@ -1,5 +1,7 @@
 //! The notes above the tables: file set, rate, link, machines and how the run ended.
 
+use std::collections::BTreeMap;
+
 use super::pivot::level;
 use super::pivot_tables::measured_side;
 use super::rates::{each, rates, several_rates};
@@ -27,6 +29,7 @@ pub(crate) fn above(run: &Run, estimates: &Estimates) -> Vec<Note> {
     notes.push(note("machine", machines(run, estimates)));
     notes.extend(sending_device(run).map(|text| note("card", text)));
     notes.extend(far_machine(run));
+    notes.extend(receiving_device(run).map(|text| note("far card", text)));
     notes.extend(factors(run).map(|text| note("plan", text)));
     notes.extend(states(run));
     let plan = &run.header.plan;
@@ -177,9 +180,28 @@ fn sending_device(run: &Run) -> Option<String> {
     if link.kind != LinkKind::Remote || link.settings.is_empty() {
         return None;
     }
-    let each = link.settings.iter().map(|(name, value)| format!("{name} {value}"));
-    let settings = escape(&each.collect::<Vec<_>>().join("; "), 600);
-    Some(format!("{}: {settings}", escape(&link.device, 40)))
+    Some(device(&link.device, settings(&link.settings)))
+}
+
+/// The settings of the device by which the other machine receives, and whether it merges segments.
+fn receiving_device(run: &Run) -> Option<String> {
+    let facts = run.header.remote.as_ref()?.machine.as_ref()?.device.as_ref()?;
+    let offloads = facts.offloads.iter().flatten();
+    let merging = offloads.filter(|(name, _)| MERGING.contains(&name.as_str()));
+    let merging = merging.map(|(name, on)| format!("{name} {}", if *on { "on" } else { "off" }));
+    Some(device(&facts.name, merging.chain(settings(&facts.settings))))
+}
+
+/// Offloads that merge received segments, by ethtool's names (net/ethtool/common.c).
+const MERGING: [&str; 3] = ["rx-gro", "rx-gro-hw", "rx-lro"];
+
+fn settings(settings: &BTreeMap<String, String>) -> impl Iterator<Item = String> {
+    settings.iter().map(|(name, value)| format!("{name} {value}"))
+}
+
+fn device(name: &str, settings: impl Iterator<Item = String>) -> String {
+    let settings = escape(&settings.collect::<Vec<_>>().join("; "), 600);
+    format!("{}: {settings}", escape(name, 40))
 }
 
 fn machines(run: &Run, estimates: &Estimates) -> String {

@@ -52,10 +52,11 @@ mod tests {
                     both: figure(cost.both),
                 }
             };
-            cell.cost_per.us_per_packet = by(24.3);
+            cell.cost_per.us_per_packet = Sides { receiver: by(20.2).receiver, ..by(24.3) };
             cell.cost_per.us_per_call = by(15.3);
             cell.cost_per.us_per_ack = by(12.1);
             cell.traffic.packets_per_mb = Some(24.3);
+            cell.traffic.received_packets_per_mb = Some(20.2);
             cell.traffic.acks_per_mb = Some(12.1);
         }
         (run, estimates)
@@ -68,11 +69,24 @@ mod tests {
         assert!(text.lines().all(|line| line.chars().count() <= 72), "{text}");
         insta::assert_snapshot!("per", text);
         for cell in &mut estimates.cells {
-            (cell.cost_per.us_per_packet, cell.traffic.packets_per_mb) = (Sides::default(), None);
+            cell.cost_per.us_per_packet = Sides::default();
+            (cell.traffic.packets_per_mb, cell.traffic.received_packets_per_mb) = (None, None);
         }
         let text = per(&run, &estimates, &[Per::Ack, Per::Packet], Layout::plain(72)).unwrap();
         let (before, after) = text.split_once("No packet was counted in this run.\n").unwrap();
         assert!(before.contains("us/ack") && after.is_empty(), "{text}");
+    }
+
+    #[test]
+    fn packets_that_the_receiver_did_not_count_have_no_cost_of_its() {
+        let (run, mut estimates) = counted(veth());
+        for cell in &mut estimates.cells {
+            cell.cost_per.us_per_packet.receiver = None;
+            cell.traffic.received_packets_per_mb = None;
+        }
+        let text = per(&run, &estimates, &[Per::Packet], Layout::plain(120)).unwrap();
+        assert!(text.contains("sender") && text.contains("both"), "{text}");
+        assert!(!text.contains("receive"), "{text}");
     }
 
     #[test]

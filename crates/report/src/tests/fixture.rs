@@ -8,8 +8,8 @@ use zc_analysis::{
     SocketState, Traffic, Unattributed, Verdict, WanderFigures, WhyWallTime,
 };
 use zc_run::{
-    AckOptions, Cell, End, FormatVersion, Header, Host, LinkKind, PeerKind, RecvPath, RemoteFacts,
-    RemoteMachine, Run, SendPath, Transfer,
+    AckOptions, Cell, DeviceFacts, End, FormatVersion, Header, Host, LinkKind, PeerKind, RecvPath,
+    RemoteFacts, RemoteMachine, Run, SendPath, Transfer,
 };
 
 /// Invented figures of one path.
@@ -202,7 +202,14 @@ pub(crate) fn remote() -> (Run, Estimates) {
             same_machine: false,
             receiver_cpu: 3,
             soaked_cpus: vec![0, 1, 2, 3],
-            device: None,
+            device: Some(DeviceFacts {
+                name: "eth1".to_owned(),
+                mtu_bytes: 1500,
+                offloads: Some([("rx-gro".to_owned(), true), ("tx-udp".to_owned(), false)].into()),
+                settings: [("interrupts on CPUs", "0 3"), ("receive packet steering", "off")]
+                    .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                    .into(),
+            }),
         }),
     });
     (run, estimates)

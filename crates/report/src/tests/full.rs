@@ -206,6 +206,21 @@ fn csv_has_one_line_per_cell() {
 }
 
 #[test]
+fn csv_has_a_later_column_only_where_a_cell_has_a_value() {
+    let (run, mut estimates) = veth();
+    let has = |estimates: &Estimates, name: &str| {
+        let text = csv(&run, estimates);
+        text.lines().next().unwrap().split(',').any(|column| column == name)
+    };
+    assert!(!has(&estimates, "acks_per_mb"));
+    estimates.cells[1].traffic.acks_per_mb = Some(7.5);
+    assert!(has(&estimates, "acks_per_mb"));
+    // One that was published stays.
+    assert!(has(&estimates, "fragments_per_packet"));
+    assert!(estimates.cells.iter().all(|cell| cell.traffic.fragments_per_packet.is_none()));
+}
+
+#[test]
 fn json_is_one_document_with_numbers_and_nulls() {
     let (run, estimates) = loopback();
     let value: serde_json::Value = serde_json::from_str(&json(&run, &estimates)).unwrap();

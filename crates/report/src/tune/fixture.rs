@@ -2,8 +2,8 @@
 
 use super::{About, TuneReport};
 use zc_analysis::tune::{
-    Fate, Line, PRESENT, Phase, Phases, Price, Question, in_steps, promising, state_name,
-    step_states,
+    Fate, Line, PRESENT, Phase, Phases, Price, Question, promising, state_name, step_states,
+    winners,
 };
 use zc_analysis::{Estimates, estimate};
 use zc_run::Run;
@@ -84,7 +84,7 @@ pub(super) fn tune(truths: &[Truth], blocks: usize) -> Tuning {
     let confirming = (!chosen.is_empty())
         .then(|| measure(2, blocks, &chosen.iter().map(state).collect::<Vec<_>>()));
     let mut tuning = Tuning { lines, screening, confirming, together: None };
-    let winners = in_steps(&tuning.phases(), &tuning.lines);
+    let winners = winners(&tuning.phases(), &tuning.lines);
     if winners.len() > 1 {
         let states = step_states(&winners).map(|(name, lines)| {
             // All that save CPU do the same.

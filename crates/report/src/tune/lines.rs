@@ -22,6 +22,26 @@ pub(super) fn name(line: &LineAnswer) -> String {
     escape(&line.name, LONGEST)
 }
 
+/// A line's name where there is little room: without what is the same in all sysctls, and of a long
+/// one its first word and as many of its last ones as there is room for.
+pub(super) fn short_name(line: &LineAnswer) -> String {
+    const LONGEST: usize = 38;
+    let name = name(line).replacen("sysctl net.ipv4.", "sysctl ", 1);
+    let mut words = name.split(' ');
+    let first = words.next().unwrap_or_default();
+    let mut room = LONGEST.saturating_sub(first.chars().count() + " ...".len());
+    let mut last: Vec<&str> = Vec::new();
+    for word in words.rev() {
+        let Some(left) = room.checked_sub(word.chars().count() + 1) else { break };
+        room = left;
+        last.insert(0, word);
+    }
+    match name.chars().count() > LONGEST && !last.is_empty() {
+        true => format!("{first} ... {}", last.join(" ")),
+        false => name,
+    }
+}
+
 /// The part of a new line that is put in place of the present one's: what follows the name of a
 /// directive, or the equals sign of a sysctl, if both lines have the same.
 fn new_value<'n>(now: &str, new: &'n str) -> Option<&'n str> {

@@ -2,7 +2,7 @@
 //! and what was measured. The texts are those of the terminal.
 
 use super::document::TuneReport;
-use super::lines::{ms, name, ratio_text};
+use super::lines::{ms, name, ratio_text, short_name};
 use super::{basis, tables};
 use crate::figures::entry::{bare, from_ratio};
 use crate::fleet::parts::section;
@@ -99,7 +99,7 @@ fn costs(page: &mut Page, answer: &Answer) {
     rows.extend(tables::order(answer).into_iter().filter_map(|line| {
         let only_screened = line.phase == Some(PhaseName::Screening);
         let lanes = vec![lane(&line.ratio?, &name(line), only_screened)];
-        Some(Row { label: name(line), lanes })
+        Some(Row { label: short_name(line), lanes })
     }));
     let together = answer.together.as_ref().and_then(|together| together.ratio);
     rows.extend(together.map(|ratio| Row {
@@ -149,7 +149,7 @@ fn latencies(page: &mut Page, answer: &Answer) {
     }
     rows.extend(tables::order(answer).into_iter().filter_map(|line: &LineAnswer| {
         let hollow = line.phase == Some(PhaseName::Screening);
-        Some(Row { label: name(line), lanes: lanes(&line.latency?, &name(line), hollow) })
+        Some(Row { label: short_name(line), lanes: lanes(&line.latency?, &name(line), hollow) })
     }));
     let caption = Caption {
         title: "Latency, ms".to_owned(),

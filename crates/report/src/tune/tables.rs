@@ -1,6 +1,6 @@
 //! The lines that were compared as a table, and the others with their reasons.
 
-use super::lines::{ms, name, ratio_text};
+use super::lines::{ms, name, ratio_text, short_name};
 use super::sentences::present_latency;
 use crate::digits::with_half_width;
 use crate::terminal::layout::Tone;
@@ -73,7 +73,7 @@ pub(super) fn steps(answer: &Answer) -> Option<Part> {
     ];
     let ratio = |figure: &Option<RatioFigure>| figure.as_ref().map_or_else(String::new, ratio_text);
     let row = |(at, step): (&usize, &Step)| {
-        let line = answer.lines.get(*at).map_or_else(String::new, |line| short(&name(line)));
+        let line = answer.lines.get(*at).map_or_else(String::new, |line| short_name(line));
         let remark = match step {
             Step { broke: Some(_), .. } => "broke",
             Step { lines, .. } if lines == enough && *enough < steps.len() => "enough",
@@ -110,7 +110,7 @@ fn row(line: &LineAnswer, has_errors: bool, in_full: bool) -> Vec<String> {
     let latency = |of: fn(&Latency) -> u64| {
         line.latency.as_ref().map_or_else(String::new, |latency| ms(of(latency)))
     };
-    let name = if in_full { name(line) } else { short(&name(line)) };
+    let name = if in_full { name(line) } else { short_name(line) };
     let mut row = vec![
         name,
         word(&line.verdict).to_owned(),
@@ -127,26 +127,6 @@ fn row(line: &LineAnswer, has_errors: bool, in_full: bool) -> Vec<String> {
         row.push(escape(&line.present, 120));
     }
     row
-}
-
-/// A line's name in a table that has to fit a terminal: without what is the same in all sysctls,
-/// and of a long one its first word and as many of its last ones as there is room for.
-fn short(name: &str) -> String {
-    const LONGEST: usize = 38;
-    let name = name.replacen("sysctl net.ipv4.", "sysctl ", 1);
-    let mut words = name.split(' ');
-    let first = words.next().unwrap_or_default();
-    let mut room = LONGEST.saturating_sub(first.chars().count() + " ...".len());
-    let mut last: Vec<&str> = Vec::new();
-    for word in words.rev() {
-        let Some(left) = room.checked_sub(word.chars().count() + 1) else { break };
-        room = left;
-        last.insert(0, word);
-    }
-    match name.chars().count() > LONGEST && !last.is_empty() {
-        true => format!("{first} ... {}", last.join(" ")),
-        false => name,
-    }
 }
 
 /// How often a line was measured by itself, by the run that its figures are from.

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 
 use super::counters::read_counters;
 use super::link_trait::Link;
+use super::tcp_packets::TcpPackets;
 use super::{card, offloads};
 use zc_kernel::netlink::{Device, Devices};
 use zc_run::{IpVersion, LinkCounters, LinkFacts, LinkKind, Result};
@@ -15,6 +16,7 @@ pub(super) struct OfHost {
     devices: Devices,
     index: u32,
     receiver: IpAddr,
+    tcp_packets: Option<TcpPackets>,
 }
 
 impl OfHost {
@@ -44,7 +46,8 @@ impl OfHost {
             far_end: None,
             passed_over: Vec::new(),
         };
-        Self { facts, devices, index: device.index, receiver }
+        let tcp_packets = if kind == LinkKind::Loopback { TcpPackets::shared() } else { None };
+        Self { facts, devices, index: device.index, receiver, tcp_packets }
     }
 }
 
@@ -71,5 +74,9 @@ impl Link for OfHost {
 
     fn counters(&self) -> Result<LinkCounters> {
         read_counters(&self.devices, &self.facts.device, self.index)
+    }
+
+    fn tcp_packets(&self) -> Option<&TcpPackets> {
+        self.tcp_packets.as_ref()
     }
 }

@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::os::fd::BorrowedFd;
 
 use super::null::ack_generator::AckGenerator;
+use super::tcp_packets::TcpPackets;
 use zc_run::{LinkCounters, LinkFacts, Result, Warning};
 
 /// Bytes that the layer of a link has carried from the sender to the receiver, each with headers.
@@ -56,6 +57,12 @@ pub trait Link: Send + Sync {
     /// Netlink failed.
     fn layer_bytes(&self) -> Result<Option<LayerBytes>> {
         Ok(None)
+    }
+
+    /// Counters of the packets that TCP got on the receiver's side; `None` where that is on another
+    /// machine, or they are not shown.
+    fn tcp_packets(&self) -> Option<&TcpPackets> {
+        None
     }
 
     /// The network namespaces of sender and receiver. `None` if they are not the link's own.

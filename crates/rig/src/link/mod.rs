@@ -15,6 +15,7 @@ mod remote;
 mod settings;
 mod sides;
 mod steering;
+mod tcp_packets;
 mod veth;
 
 use zc_run::{LinkKind, LinkOptions, Support, Unavailable};
@@ -25,6 +26,7 @@ pub use refusal::explain_bpf;
 pub use remote::{device_towards, towards};
 pub use sides::Sides;
 pub use steering::Steering;
+pub use tcp_packets::{TcpCounts, TcpPackets};
 
 /// Brings a link up. For `veth` without root this makes a user namespace, which only a process with
 /// a single thread can do: call it before the first thread is started. The calling thread stays in

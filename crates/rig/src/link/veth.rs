@@ -14,6 +14,7 @@ use super::refusal::{Policies, Stage, explain};
 use super::settings::Settings;
 use super::sides::Sides;
 use super::steering::{self, Steering, on_thread};
+use super::tcp_packets::TcpPackets;
 use super::{card, offloads};
 use zc_kernel::netlink::{Device, Devices};
 use zc_kernel::netns::{NetNs, unshare_user};
@@ -91,6 +92,8 @@ pub(super) struct Veth {
     index: u32,
     addresses: Addresses,
     layer: Meter,
+    /// Those of the receiver's namespace.
+    tcp_packets: Option<TcpPackets>,
 }
 
 /// The link that is to be made, for all steps.
@@ -298,6 +301,7 @@ impl Wanted {
         }
         receiver.enter().map_err(no(Stage::NetworkNamespace))?;
         let receiver_merges = self.merge()?;
+        let tcp_packets = TcpPackets::own();
         sender.enter().map_err(no(Stage::NetworkNamespace))?;
         if self.steering == Steering::Sysfs {
             steered =
@@ -349,6 +353,7 @@ impl Wanted {
             index,
             addresses,
             layer,
+            tcp_packets,
         })
     }
 
@@ -578,6 +583,10 @@ impl Link for Veth {
         read.map_err(|error| {
             Error::os(format_args!("read the counters of {}", self.facts.layer()), error)
         })
+    }
+
+    fn tcp_packets(&self) -> Option<&TcpPackets> {
+        self.tcp_packets.as_ref()
     }
 
     fn namespaces(&self) -> Option<[BorrowedFd<'_>; 2]> {

@@ -15,6 +15,7 @@ mod connection;
 mod counting;
 mod crossing;
 mod datagrams;
+mod delivered;
 mod factor;
 mod flow;
 mod flows;
@@ -58,5 +59,6 @@ pub use setup::{
     LINKS, Up, allowed_cpus, bring_up, check_memory, check_room, checksum, choose_congestion,
     default_congestion, open_files, touch_memory, towards, try_out_link, usual_congestion,
 };
+pub use sockets::check_far_rcvbuf;
 pub use window::{LEAST_WARMUP_NS, edge, edge_ns, settle_ns};
 pub use worker::{GLANCE, StillWanted, TrialError};

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::connection::Connection;
+use super::delivered;
 use super::machine::Machine;
 use super::receiving::{self, RecvConfig};
 use super::sockets;
@@ -13,13 +14,15 @@ use super::worker::{
     Published, Ready, StillWanted, TrialError, Worker, await_message, pin_to, receive, sleep,
     spawn, timed_out,
 };
+use crate::link::TcpPackets;
 use zc_kernel::clock::{monotonic_ns, sleep_until};
-use zc_run::{Reading, ReceiverSocket, RecvCounts, RemoteWindow, Result};
+use zc_run::{DeliveredReading, Reading, ReceiverSocket, RecvCounts, RemoteWindow, Result};
 
 /// Receivers that run.
 pub struct Receivers {
     flows: Vec<Receiving>,
     threads: Threads,
+    tcp_packets: Option<TcpPackets>,
 }
 
 struct Receiving {
@@ -57,12 +60,18 @@ impl Receivers {
         let tids: Vec<i32> = flows.iter().map(|flow| flow.side.tid).collect();
         let mut threads = Threads::open(&[], &tids)?;
         threads.add_workers()?;
-        Ok(Self { flows, threads })
+        Ok(Self { flows, threads, tcp_packets: TcpPackets::shared() })
     }
 
     /// State of the first one's socket; `None` where the kernel does not say.
     fn first_socket(&self) -> Option<ReceiverSocket> {
         sockets::receiver_facts(&self.flows.first()?.side.socket)
+    }
+
+    /// What TCP got; `None` where that is unknown.
+    fn delivered(&self) -> Option<DeliveredReading> {
+        let sockets = self.flows.iter().map(|flow| &flow.side.socket);
+        delivered::read(self.tcp_packets.as_ref()?, sockets)
     }
 
     fn counts(&self) -> RecvCounts {
@@ -84,7 +93,8 @@ impl Receivers {
     ) -> std::result::Result<Vec<(u64, u32)>, TrialError> {
         let mut ended = Vec::new();
         for flow in std::mem::take(&mut self.flows) {
-            let mut receiver = Receivers { flows: vec![flow], threads: Threads::default() };
+            let (flows, threads) = (vec![flow], Threads::default());
+            let mut receiver = Receivers { flows, threads, tcp_packets: None };
             // In a struct that joins its thread on every return.
             let flow = &mut receiver.flows[0];
             let counts = receive(&flow.side.done, still_wanted)?
@@ -127,6 +137,7 @@ impl Machine {
         sleep(opens_ns.saturating_sub(early_ns).max(monotonic_ns()), still_wanted)?;
         self.kernel(threads.cpu_ns(), &mut opened)?;
         threads.read_switches(&mut opened);
+        opened.delivered = receivers.and_then(Receivers::delivered);
 
         sleep_until(opens_ns);
         threads.read_cpu(&mut opened);
@@ -139,6 +150,7 @@ impl Machine {
         threads.read_cpu(&mut closed);
         self.kernel(threads.cpu_ns(), &mut closed)?;
         threads.read_switches(&mut closed);
+        closed.delivered = receivers.and_then(Receivers::delivered);
         let receiver = receivers.and_then(Receivers::first_socket);
         Ok(RemoteWindow { opened, closed, receiver })
     }

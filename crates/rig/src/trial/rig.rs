@@ -11,6 +11,7 @@ use super::cell_config::CellConfig;
 use super::clients;
 use super::crossing::Crossing;
 use super::datagrams;
+use super::delivered;
 use super::flow::Flow;
 use super::flows::{Ended, finish_flows, open_flows, why_ended};
 use super::limit::Limit;
@@ -649,6 +650,7 @@ impl Rig {
                 counters
             });
         into.tcp = tcp_reading(flows);
+        into.delivered = delivered::of_flows(flows);
         Ok(())
     }
 }

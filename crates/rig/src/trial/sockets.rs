@@ -7,6 +7,7 @@
 //! parameters, so a trial whose sockets use others does not run.
 
 use std::collections::BTreeSet;
+use std::os::fd::AsFd;
 
 use super::connection::Connection;
 use zc_kernel::tcp;
@@ -62,24 +63,47 @@ pub(super) fn check(
              unset takes what they choose",
         ));
     }
-    // The kernel doubles what was asked for (socket(7)).
-    let cut = |used: usize, asked: Option<usize>| asked.filter(|asked| used / 2 < *asked);
-    let buffers = [
-        ("SO_SNDBUF", "wmem", Some(found.sndbuf_bytes), fixed.sndbuf_bytes),
-        ("SO_RCVBUF", "rmem", found.rcvbuf_bytes, fixed.rcvbuf_bytes),
-    ];
-    for (option, limit, used, asked) in buffers {
-        let Some((used, asked)) = used.and_then(|used| Some((used, cut(used, asked)?))) else {
-            continue;
-        };
-        let [used, asked] = [used / 2, asked].map(|bytes| size_text(bytes as u64));
-        return Err(Unavailable::refused(format!(
-            "{option} of {asked} was asked for, and its sockets have {used}, the most that \
-             net.core.{limit}_max allows"
+    SNDBUF.check(Some(found.sndbuf_bytes), fixed.sndbuf_bytes, "")?;
+    RCVBUF.check(found.rcvbuf_bytes, fixed.rcvbuf_bytes, "")
+}
+
+/// Checks that a socket which receives what another machine sends has the SO_RCVBUF that it asked
+/// for.
+///
+/// # Errors
+/// It has less.
+pub fn check_far_rcvbuf(socket: impl AsFd, asked: Option<usize>) -> Result<(), Unavailable> {
+    RCVBUF.check(tcp::rcvbuf(socket).ok(), asked, " at the far end")
+}
+
+/// A buffer of sockets.
+struct Buffer {
+    option: &'static str,
+    limit: &'static str,
+}
+
+const SNDBUF: Buffer = Buffer { option: "SO_SNDBUF", limit: "net.core.wmem_max" };
+const RCVBUF: Buffer = Buffer { option: "SO_RCVBUF", limit: "net.core.rmem_max" };
+
+impl Buffer {
+    /// Checks that sockets have what was asked for. `place` is where they are, if not here.
+    fn check(
+        &self,
+        used: Option<usize>,
+        asked: Option<usize>,
+        place: &str,
+    ) -> Result<(), Unavailable> {
+        let Self { option, limit } = self;
+        // The kernel doubles what was asked for (socket(7)).
+        let cut = used.map(|used| used / 2).zip(asked).filter(|(used, asked)| used < asked);
+        let Some((used, asked)) = cut else { return Ok(()) };
+        let [used, asked] = [used, asked].map(|bytes| size_text(bytes as u64));
+        Err(Unavailable::refused(format!(
+            "{option} of {asked} was asked for, and its sockets{place} have {used}, the most that \
+             {limit} allows"
         ))
-        .remedy(format!("as root: sysctl -w net.core.{limit}_max=BYTES")));
+        .remedy(format!("as root{place}: sysctl -w {limit}=BYTES")))
     }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use OffloadSwitch::{NoChecksum, NoGro, NoGso, NoSg, NoTso};
 
-use super::{End, PATIENCE, counts_what_is_sent, one_cpu, sent_to_far_end, two_cpus};
+use super::{End, PATIENCE, counts_what_is_sent, one_cpu, send, sent_to_far_end, two_cpus};
 use zc_rig::link::{AckGenerator, Link, Several, Sides, Steering, bring_up_several};
 use zc_rig::trial::{self, Links, Rig, RigSetup};
 use zc_run::{
@@ -41,6 +41,43 @@ pub(crate) fn several(
         UnavailableKind::Refused | UnavailableKind::Unsupported => End::Skipped(no.reason.clone()),
         UnavailableKind::Failed | UnavailableKind::Unknown => panic!("{no:?}"),
     })
+}
+
+/// Packets that TCP got on the receiver's side for a megabyte.
+fn packets_for_a_megabyte(link: &dyn Link) -> u64 {
+    let counted = || link.tcp_packets().unwrap().read().unwrap();
+    let before = counted();
+    send(link, 1_000_000);
+    let after = counted();
+    assert_eq!(after.all_segments, None, "nobody else is in this namespace");
+    after.packets - before.packets
+}
+
+pub(crate) fn merged_segments_are_one_packet() -> End {
+    let others = [with(None, &[NoTso, NoGso, NoGro]), with(None, &[NoTso, NoGso])];
+    let Several { link, others } =
+        or_skip!(several(LinkKind::Veth, one_cpu(), &LinkOptions::default(), &others));
+    // A segment has an MTU less 40 bytes at most.
+    let segments = 1_000_000 / 1460;
+    let whole = packets_for_a_megabyte(&*link);
+    assert!((1..segments / 2).contains(&whole), "{whole} of {segments}");
+    let [apart, merged] = &others[..] else { panic!() };
+    match apart {
+        Ok(link) => {
+            let apart = packets_for_a_megabyte(&**link);
+            assert!(apart >= segments, "{apart} of {segments}");
+        }
+        Err(no) => return End::Skipped(no.reason.clone()),
+    }
+    match merged {
+        Ok(link) if link.facts().receiver_merges == Some(true) => {
+            let merged = packets_for_a_megabyte(&**link);
+            assert!(merged < segments / 2, "{merged} of {segments}");
+            End::Passed
+        }
+        Ok(_) => End::Skipped("the receiver's device does not merge".to_owned()),
+        Err(no) => End::Skipped(no.reason.clone()),
+    }
 }
 
 pub(crate) fn each_carries_its_own() -> End {

@@ -4,9 +4,9 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::{
-    CpuCounts, CpuTicks, FragmentCounts, IdleWindow, LinkCounters, Reading, RecvCounts,
-    RemoteWindow, SendCounts, Slot, SoakReading, SocketFacts, SoftirqCounts, StatReading,
-    TaskReading, TcpReading, Trial, TrialKind, Usage,
+    CpuCounts, CpuTicks, DeliveredReading, FragmentCounts, IdleWindow, LinkCounters, Reading,
+    RecvCounts, RemoteWindow, SendCounts, Slot, SoakReading, SocketFacts, SoftirqCounts,
+    StatReading, TaskReading, TcpReading, Trial, TrialKind, Usage,
 };
 
 fn block(slots: Vec<Slot>) -> Block {
@@ -101,6 +101,13 @@ prop_compose! {
                 snd_mss: small(23),
                 snd_cwnd: small(24),
                 ..TcpReading::default()
+            }),
+            delivered: has[4].then(|| DeliveredReading {
+                at_ns: n[18],
+                packets: n[8],
+                segs_in: n[9],
+                bytes: n[10],
+                all_segs_in: has[3].then_some(n[11]),
             }),
             stat: StatReading {
                 at_ns: n[25],

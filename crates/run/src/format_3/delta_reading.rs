@@ -248,6 +248,7 @@ impl Decoder {
                 .tcp
                 .map(|tcp| untimed(tcp, flows.tcp))
                 .map(|(less, counts)| tcp_of(at(less), counts)),
+            delivered: None,
             stat: StatReading {
                 at_ns: at(*stat_at),
                 cpus: self.cpus.iter().map(ticks_of).collect(),

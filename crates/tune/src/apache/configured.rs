@@ -10,7 +10,7 @@ use super::try_line::try_line;
 use crate::candidate::{Candidate, Change, Facts, Offer};
 use crate::configured::Configured;
 use crate::copy::{Copy, Shadow};
-use crate::site::Site;
+use crate::site::{Scheme, Site};
 
 /// A configuration of Apache, and the host of it that is tried.
 #[derive(Debug, Clone)]
@@ -53,6 +53,18 @@ impl Configured for Apache {
             file.path = Arc::from(path_of(&file.path));
         }
         config.diff(&self.site, changes)
+    }
+
+    fn http2_line(&self) -> &'static str {
+        match self.site.scheme {
+            Scheme::Https => "\"Protocols h2 http/1.1\" with mod_http2",
+            Scheme::Http => "\"Protocols h2c http/1.1\" with mod_http2",
+        }
+    }
+
+    /// mod_http2 does not count by `MaxKeepAliveRequests`.
+    fn http2_requests(&self) -> Option<(&'static str, u64)> {
+        None
     }
 
     fn user(&self) -> Option<(String, String)> {

@@ -10,7 +10,11 @@ use super::try_line::try_line;
 use crate::candidate::{Candidate, Change, Facts, Offer};
 use crate::configured::Configured;
 use crate::copy::{Copy, Shadow};
-use crate::site::Site;
+use crate::site::{Scheme, Site};
+
+/// `keepalive_requests` where no line sets it
+/// (<https://nginx.org/en/docs/http/ngx_http_core_module.html#keepalive_requests>).
+const KEEPALIVE_REQUESTS: u64 = 1_000;
 
 /// A configuration of nginx, and the site of it that is tried.
 #[derive(Debug, Clone)]
@@ -53,6 +57,20 @@ impl Configured for Nginx {
             file.path = Arc::from(path_of(&file.path));
         }
         config.diff(&self.site, changes)
+    }
+
+    fn http2_line(&self) -> &'static str {
+        match self.site.scheme {
+            Scheme::Https => "\"listen 443 ssl http2\", or \"http2 on\" since nginx 1.25.1",
+            Scheme::Http => "\"listen 80 http2\", or \"http2 on\" since nginx 1.25.1",
+        }
+    }
+
+    fn http2_requests(&self) -> Option<(&'static str, u64)> {
+        let name = "keepalive_requests";
+        let line = self.config.in_effect(&self.site, name);
+        let limit = line.and_then(|line| line.first().parse().ok());
+        Some((name, limit.unwrap_or(KEEPALIVE_REQUESTS)))
     }
 
     fn user(&self) -> Option<(String, String)> {

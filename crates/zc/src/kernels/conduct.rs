@@ -1,4 +1,5 @@
-//! Boots in rounds: each is a guest that runs `zc run` and leaves the file of its run in the folder.
+//! Boots in rounds, wherever kernels are booted; each leaves the file of its run in the folder.
+//! Here is also what boots them in guests.
 
 use std::ffi::OsString;
 use std::io;
@@ -8,8 +9,9 @@ use std::time::{Duration, Instant};
 use super::super::tell;
 use super::rounds::orders;
 use zc_analysis::compare::kernels::Arm;
-use zc_guest::{Boot, Ended, Job, Kernel, Machine, OUT, OWN_PROGRAM, Outcome, boot};
+use zc_guest::{Accelerator, Boot, Ended, Job, Kernel, Machine, OUT, OWN_PROGRAM, Outcome, boot};
 use zc_kernel::stop::Stop;
+use zc_report::kernels::{GuestFacts, KernelFacts, MachineFacts};
 use zc_run::{Error, Result, escape, units};
 
 /// Modules that the links of a run are made of; the kernel itself asks for others by /sbin/modprobe.
@@ -22,12 +24,10 @@ const BOOTING_EMULATED: Duration = Duration::from_secs(300);
 /// How many last lines of a boot that failed are shown.
 const LAST_LINES: usize = 8;
 
-/// What is booted, how often and what for.
+/// How often both kernels are booted and what for.
 pub(super) struct Plan<'a> {
     pub(super) names: [String; 2],
-    pub(super) kernels: &'a [Kernel; 2],
-    pub(super) machine: &'a Machine,
-    /// The words of `zc run` in a guest.
+    /// The words of `zc run` in a boot, besides its budget and file.
     pub(super) words: Vec<OsString>,
     pub(super) seed: u64,
     /// The most rounds.
@@ -37,6 +37,34 @@ pub(super) struct Plan<'a> {
     pub(super) boot_budget_ns: u64,
     /// The folder of the runs.
     pub(super) out: &'a Path,
+}
+
+/// Where both kernels are booted.
+pub(super) trait Place {
+    /// Boots a kernel and makes its run there; `None`: it was stopped.
+    ///
+    /// # Errors
+    /// Nothing can be booted there, or not any more.
+    fn boot(&mut self, plan: &Plan<'_>, wanted: &Wanted<'_>, stop: &Stop)
+    -> Result<Option<Booted>>;
+    /// The kernels by these names, and what they were booted on.
+    fn facts(&self, names: &[String; 2]) -> ([KernelFacts; 2], MachineFacts);
+}
+
+/// A boot that is wanted.
+pub(super) struct Wanted<'a> {
+    pub(super) arm: Arm,
+    /// The name that its run gets in the folder.
+    pub(super) file: &'a str,
+    /// The file of the first run, whose rates it takes.
+    pub(super) first: Option<&'a str>,
+}
+
+/// What came of a boot.
+pub(super) struct Booted {
+    pub(super) took: Duration,
+    /// Why it has left no run, and last lines.
+    pub(super) failed: Option<(String, Vec<String>)>,
 }
 
 /// A boot that was made.
@@ -53,6 +81,8 @@ pub(super) struct Made {
 pub(super) struct Conducted {
     pub(super) boots: Vec<Made>,
     pub(super) interrupted: bool,
+    /// Why no further boot could be made.
+    pub(super) error: Option<Error>,
 }
 
 impl Plan<'_> {
@@ -60,25 +90,32 @@ impl Plan<'_> {
         arm.name(self.names.each_ref().map(String::as_str))
     }
 
-    fn kernel(&self, arm: Arm) -> &Kernel {
-        &self.kernels[usize::from(arm == Arm::New)]
-    }
-
-    /// The words of a boot whose run is saved under this name.
-    pub(super) fn words(&self, file: &str) -> Vec<OsString> {
+    /// The words of a run, after `zc run` and the name of its file.
+    pub(super) fn words_of_run(&self) -> Vec<OsString> {
         let budget = units::duration_text(self.boot_budget_ns);
-        let out = format!("{OUT}/{file}");
-        let first = [OWN_PROGRAM, "run", "--budget", &budget, "--out", &out].map(OsString::from);
+        let first = ["--budget", &budget].map(OsString::from);
         first.into_iter().chain(self.words.iter().cloned()).collect()
     }
+
+    /// The words of a run that this program makes and saves as `out`.
+    pub(super) fn words(&self, program: &str, out: &str) -> Vec<OsString> {
+        let first = [program, "run", "--out", out].map(OsString::from);
+        first.into_iter().chain(self.words_of_run()).collect()
+    }
+}
+
+/// The place of a boot's kernel among the two.
+pub(super) fn place_of(arm: Arm) -> usize {
+    usize::from(arm == Arm::New)
 }
 
 /// Boots both kernels in rounds.
 ///
 /// # Errors
-/// A guest cannot be started: that is no boot that failed.
-pub(super) fn conduct(plan: &Plan<'_>, stop: &Stop) -> Result<Conducted> {
+/// The first boot cannot be made at all: that is no boot that failed.
+pub(super) fn conduct(plan: &Plan<'_>, place: &mut dyn Place, stop: &Stop) -> Result<Conducted> {
     let began = Instant::now();
+    let (kernels, _) = place.facts(&plan.names);
     let mut boots: Vec<Made> = Vec::new();
     for (round, order) in (1..=plan.rounds).zip(orders(plan.seed)) {
         let of_a_round = began.elapsed() / (round as u32 - 1).max(1);
@@ -87,52 +124,88 @@ pub(super) fn conduct(plan: &Plan<'_>, stop: &Stop) -> Result<Conducted> {
         }
         for arm in order {
             let first = boots.iter().find_map(|boot| boot.file.as_ref().ok()).cloned();
-            match one(plan, round, arm, first.as_deref(), stop)? {
-                Some(made) => {
-                    said(plan, &made);
+            let file = format!("r{round:02}-{}.jsonl.gz", plan.name(arm).replace(' ', "-"));
+            let wanted = Wanted { arm, file: &file, first: first.as_deref() };
+            let (interrupted, error) = match place.boot(plan, &wanted, stop) {
+                Ok(Some(Booted { took, failed })) => {
+                    let file = failed.map_or(Ok(file), Err);
+                    let made = Made { round, arm, took, file };
+                    said(plan, &made, &kernels[place_of(arm)].release);
                     boots.push(made);
+                    continue;
                 }
-                None => return Ok(Conducted { boots, interrupted: true }),
-            }
+                Ok(None) => (true, None),
+                Err(error) if boots.is_empty() => return Err(error),
+                Err(error) => (false, Some(error)),
+            };
+            return Ok(Conducted { boots, interrupted, error });
         }
     }
-    Ok(Conducted { boots, interrupted: false })
+    Ok(Conducted { boots, interrupted: false, error: None })
 }
 
-/// Makes a boot; `None`: it was stopped. All boots send at the rates of the `first` run.
-fn one(
-    plan: &Plan<'_>,
-    round: usize,
-    arm: Arm,
-    first: Option<&str>,
-    stop: &Stop,
-) -> Result<Option<Made>> {
-    let file = format!("r{round:02}-{}.jsonl.gz", plan.name(arm).replace(' ', "-"));
-    let folder = std::env::current_dir().map_err(|error| Error::os("find this folder", error))?;
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
-    let job = Job {
-        words: plan.words(&file),
-        folder,
-        environment: vec![("PATH".into(), path), ("COLUMNS".into(), "100".into())],
-        host_name: host,
-        modules: MODULES.map(str::to_owned).to_vec(),
-        take_in: first.map(OsString::from),
-        ..Job::default()
-    };
-    let besides = if plan.machine.is_emulated() { BOOTING_EMULATED } else { BOOTING };
-    let limit = Duration::from_nanos(plan.boot_budget_ns) + besides;
-    let out = plan.out.canonicalize().map_err(|error| Error::os("find the folder", error))?;
-    let kernel = plan.kernel(arm);
-    let guest = Boot { kernel, machine: plan.machine, job: &job, share: Some(&out), limit };
-    let outcome = boot(guest, stop, &mut io::sink())?;
-    if outcome.ended == Ended::Stopped {
-        return Ok(None);
+/// Guests on this machine.
+pub(super) struct Guests<'a> {
+    pub(super) kernels: &'a [Kernel; 2],
+    pub(super) machine: &'a Machine,
+}
+
+impl Place for Guests<'_> {
+    /// All boots send at the rates of the first run.
+    fn boot(
+        &mut self,
+        plan: &Plan<'_>,
+        wanted: &Wanted<'_>,
+        stop: &Stop,
+    ) -> Result<Option<Booted>> {
+        let folder =
+            std::env::current_dir().map_err(|error| Error::os("find this folder", error))?;
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+        let job = Job {
+            words: plan.words(OWN_PROGRAM, &format!("{OUT}/{}", wanted.file)),
+            folder,
+            environment: vec![("PATH".into(), path), ("COLUMNS".into(), "100".into())],
+            host_name: host,
+            modules: MODULES.map(str::to_owned).to_vec(),
+            take_in: wanted.first.map(OsString::from),
+            ..Job::default()
+        };
+        let besides = if self.machine.is_emulated() { BOOTING_EMULATED } else { BOOTING };
+        let limit = Duration::from_nanos(plan.boot_budget_ns) + besides;
+        let out = plan.out.canonicalize().map_err(|error| Error::os("find the folder", error))?;
+        let kernel = &self.kernels[place_of(wanted.arm)];
+        let guest = Boot { kernel, machine: self.machine, job: &job, share: Some(&out), limit };
+        let outcome = boot(guest, stop, &mut io::sink())?;
+        if outcome.ended == Ended::Stopped {
+            return Ok(None);
+        }
+        let saved = out.join(wanted.file).metadata().is_ok_and(|found| found.len() > 0);
+        let failed = (!saved).then(|| why(&outcome, limit));
+        Ok(Some(Booted { took: outcome.took, failed }))
     }
-    let saved = out.join(&file).metadata().is_ok_and(|found| found.len() > 0);
-    let took = outcome.took;
-    let file = if saved { Ok(file) } else { Err(why(&outcome, limit)) };
-    Ok(Some(Made { round, arm, took, file }))
+
+    fn facts(&self, names: &[String; 2]) -> ([KernelFacts; 2], MachineFacts) {
+        let facts = |place: usize| {
+            let kernel: &Kernel = &self.kernels[place];
+            KernelFacts {
+                name: names[place].clone(),
+                given: kernel.given.to_string_lossy().into_owned(),
+                release: kernel.release.clone(),
+                version: kernel.version.clone(),
+                modules: kernel.modules.is_some(),
+            }
+        };
+        let machine = MachineFacts::Guest(GuestFacts {
+            cpus: self.machine.cpus,
+            memory_mib: self.machine.memory_mib,
+            emulated_because: match &self.machine.accelerator {
+                Accelerator::Kvm => None,
+                Accelerator::Emulated { why } => Some(why.clone()),
+            },
+        });
+        (std::array::from_fn(facts), machine)
+    }
 }
 
 /// Why a boot has no run, and the last lines of who knows more.
@@ -156,10 +229,9 @@ fn why(outcome: &Outcome, limit: Duration) -> (String, Vec<String>) {
 }
 
 /// A line of progress.
-fn said(plan: &Plan<'_>, made: &Made) {
+fn said(plan: &Plan<'_>, made: &Made, release: &str) {
     let seconds = made.took.as_secs_f64();
     let name = plan.name(made.arm);
-    let release = &plan.kernel(made.arm).release;
     let what = match &made.file {
         Ok(file) => format!("saved as {}", escape(file, 100)),
         Err((why, _)) => format!("dropped: {}", escape(why, 300)),

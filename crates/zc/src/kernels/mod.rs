@@ -1,9 +1,11 @@
-//! `zc run --kernel A=... --kernel B=...`: two kernels, each booted in guests in turn, in rounds of
-//! random order. Each boot is a session of `zc run`, whose file stays; what all of them say of the
-//! two kernels is printed ([`zc_analysis::compare::kernels`]).
+//! `zc run --kernel A=... --kernel B=...`: two kernels, each booted in turn, in rounds of random
+//! order: in guests, or on a machine that ssh leads to. Each boot is a session of `zc run`, whose
+//! file stays; what all of them say of the two kernels is printed
+//! ([`zc_analysis::compare::kernels`]).
 
 mod build;
 mod conduct;
+mod machine;
 mod result;
 mod rounds;
 mod words;
@@ -12,13 +14,19 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use self::conduct::{Conducted, Plan};
+use self::conduct::{Conducted, Guests, Place, Plan};
+use self::machine::Host;
+use self::words::There;
+use super::format::FormatArgs;
 use super::kernel_args::{BOOT_NS, EMULATED_BOOT_NS, KernelArgs, Named};
+use super::remote::{RemoteArgs, Towards};
 use super::run_args::RunArgs;
 use super::tune::Folder;
 use super::{interrupt, tell};
 use zc_fleet::plan::drawn_seed;
 use zc_guest::{Accelerator, Kernel, Machine};
+use zc_kernel::stop::Stop;
+use zc_rig::privileges;
 use zc_run::{Error, ErrorKind, Result, in_words};
 
 /// How long it takes if nobody says: rounds in which a change of 3 % is found in four of five cases
@@ -28,28 +36,80 @@ const BUDGET: Duration = Duration::from_secs(20 * 60);
 /// Rounds on an emulated machine, where more of them say nothing more.
 const EMULATED_ROUNDS: usize = 2;
 
-/// Compares two kernels under the line of an experiment whose options were checked.
+/// Compares two kernels under the line of an experiment, in guests or on the machine that is named.
+/// `check` checks the options of the run itself.
 ///
 /// # Errors
-/// - [`ErrorKind::Usage`]: an option is not valid, or of no use in a guest.
+/// - [`ErrorKind::Usage`]: an option is not valid, or of no use there; the machine is this one.
 /// - [`ErrorKind::Input`]: a kernel cannot be booted as it is.
-/// - [`ErrorKind::Unsupported`]: there is no QEMU, no memory, or this is no x86-64.
+/// - [`ErrorKind::Unsupported`]: there is no QEMU, no memory, or this is no x86-64; or the machine
+///   cannot boot kernels that way.
 /// - [`ErrorKind::Output`]: the folder of the runs cannot be made.
 /// - [`ErrorKind::Failed`]: a tree cannot be built.
+/// - [`ErrorKind::Remote`]: the machine does not answer, or not any more, or is not left as it was.
 /// - [`ErrorKind::NothingKept`]: no boot of a kernel was measured; what was seen has been printed.
 /// - [`ErrorKind::Interrupted`]: Ctrl-C; what there is has been printed.
-pub(super) fn run(line: &RunArgs, args: &KernelArgs) -> Result<()> {
+pub(super) fn run(
+    line: &RunArgs,
+    args: &KernelArgs,
+    remote: &RemoteArgs,
+    check: impl FnOnce() -> Result<()>,
+) -> Result<()> {
     let typed: Vec<OsString> = std::env::args_os().skip(1).collect();
-    let words = words::of_guest(&typed)?;
+    let reached = remote.machine()?;
+    let there = if reached.is_some() { There::Machine } else { There::Guest };
+    let words = words::of_run(&typed, there)?;
+    check()?;
     let named = args.two()?;
     let Some(measuring) = line.measuring() else { return Ok(()) };
     let out = measuring.out.clone().unwrap_or_else(default_folder);
     check_folder(&out)?;
     let stop = interrupt::flag()?;
+    let budget = typed_budget(&typed, measuring.length.budget)
+        .or_else(|| args.boots.is_none().then_some(BUDGET));
+    let plan = Plan {
+        names: named.each_ref().map(|kernel| kernel.name.clone()),
+        words,
+        seed: seed(line).unwrap_or_else(drawn_seed),
+        rounds: args.boots.map_or(usize::MAX, |boots| boots as usize),
+        budget,
+        boot_budget_ns: args.boot_budget.unwrap_or(BOOT_NS),
+        out: &out,
+    };
+    match reached {
+        None => in_guests(plan, &named, args, measuring.format, &stop),
+        Some((command, carry)) => {
+            privileges::keep_for(Towards::by_command().work)?;
+            let mut host = Host::look(&command, carry, &named, args, &stop)?;
+            make_folder(&out)?;
+            let done = conduct::conduct(&plan, &mut host, &stop).and_then(|conducted| {
+                finish(&plan, &host, conducted, None, args, measuring.format)
+            });
+            // However that ended.
+            match (done, host.leave(&stop)) {
+                (Ok(()), left) => left,
+                (Err(error), Ok(())) => Err(error),
+                (Err(error), Err(left)) => {
+                    tell::warning(&left.message, left.help.as_deref());
+                    Err(error)
+                }
+            }
+        }
+    }
+}
+
+/// Compares two kernels of this host in guests.
+fn in_guests(
+    plan: Plan<'_>,
+    named: &[Named; 2],
+    args: &KernelArgs,
+    format: FormatArgs,
+    stop: &Stop,
+) -> Result<()> {
     let machine = Machine::find()?;
     machine.check_memory()?;
     if let Some(command) = &args.build {
-        for kernel in &named {
+        for kernel in named {
             build::build(command, &kernel.place)?;
         }
     }
@@ -57,43 +117,49 @@ pub(super) fn run(line: &RunArgs, args: &KernelArgs) -> Result<()> {
     let unpacked = is_packed.then(|| Folder::named("zc-kernels-")).transpose()?;
     let kernels = [found(&named[0], unpacked.as_ref())?, found(&named[1], unpacked.as_ref())?];
     let config = configs(&kernels);
-    let budget = typed_budget(&typed, measuring.length.budget)
-        .or_else(|| args.boots.is_none().then_some(BUDGET));
     let is_emulated = machine.is_emulated();
-    let most = args.boots.map(|boots| boots as usize);
-    let most = most.or(is_emulated.then_some(EMULATED_ROUNDS)).unwrap_or(usize::MAX);
+    let plan = Plan {
+        rounds: match (args.boots, is_emulated) {
+            (None, true) => EMULATED_ROUNDS,
+            _ => plan.rounds,
+        },
+        boot_budget_ns: match (args.boot_budget, is_emulated) {
+            (None, true) => EMULATED_BOOT_NS,
+            _ => plan.boot_budget_ns,
+        },
+        ..plan
+    };
     if let Accelerator::Emulated { why } = &machine.accelerator {
         tell::note(&format!(
             "the kernels are emulated, as {why}: this shows whether they work, and no cost"
         ));
     }
-    make_folder(&out)?;
-    let plan = Plan {
-        names: named.each_ref().map(|kernel| kernel.name.clone()),
-        kernels: &kernels,
-        machine: &machine,
-        words,
-        seed: seed(line).unwrap_or_else(drawn_seed),
-        rounds: most,
-        budget,
-        boot_budget_ns: args.boot_budget.unwrap_or(if is_emulated {
-            EMULATED_BOOT_NS
-        } else {
-            BOOT_NS
-        }),
-        out: &out,
-    };
-    let Conducted { boots, interrupted } = conduct::conduct(&plan, &stop)?;
+    make_folder(plan.out)?;
+    let mut place = Guests { kernels: &kernels, machine: &machine };
+    let conducted = conduct::conduct(&plan, &mut place, stop)?;
     drop(unpacked);
-    let answer = result::Asked {
-        plan: &plan,
-        boots,
-        interrupted,
-        config,
-        config_diff: args.config_diff,
-        format: measuring.format,
-    };
+    finish(&plan, &place, conducted, config, args, format)
+}
+
+/// Prints what was measured, and says how it ended.
+///
+/// # Errors
+/// It did not end well, or nothing can be printed.
+fn finish(
+    plan: &Plan<'_>,
+    place: &dyn Place,
+    conducted: Conducted,
+    config: Option<Vec<zc_guest::ConfigDifference>>,
+    args: &KernelArgs,
+    format: FormatArgs,
+) -> Result<()> {
+    let Conducted { boots, interrupted, error } = conducted;
+    let config_diff = args.config_diff;
+    let answer = result::Asked { plan, place, boots, interrupted, config, config_diff, format };
     let measured = result::print(answer)?;
+    if let Some(error) = error {
+        return Err(error);
+    }
     if interrupted {
         return Err(Error::interrupted("interrupted; what was measured by then has been printed"));
     }

@@ -5,19 +5,17 @@ use super::super::apart::{self, Document};
 use super::super::format::FormatArgs;
 use super::super::read::Saved;
 use super::super::{render, replace, tell};
-use super::conduct::{Made, Plan};
+use super::conduct::{Made, Place, Plan};
 use zc_analysis::compare::kernels::{Arm, Boot, kernels};
-use zc_guest::{Accelerator, ConfigDifference, Kernel};
+use zc_guest::ConfigDifference;
 use zc_report::Layout;
-use zc_report::kernels::{
-    BootFacts, BootOutcome, ConfigOption, GuestFacts, KernelFacts, KernelsReport, config, json,
-    text,
-};
+use zc_report::kernels::{BootFacts, BootOutcome, ConfigOption, KernelsReport, config, json, text};
 use zc_run::{Result, Run};
 
 /// What is printed, and how.
 pub(super) struct Asked<'a> {
     pub(super) plan: &'a Plan<'a>,
+    pub(super) place: &'a dyn Place,
     pub(super) boots: Vec<Made>,
     pub(super) interrupted: bool,
     pub(super) config: Option<Vec<ConfigDifference>>,
@@ -89,33 +87,18 @@ fn report(asked: &Asked<'_>, opened: Vec<Option<Result<Saved>>>) -> KernelsRepor
     let measured: Vec<Boot<'_>> =
         runs.iter().map(|(round, arm, run)| Boot { round: *round, arm: *arm, run }).collect();
     let word = |word: std::ffi::OsString| word.to_string_lossy().into_owned();
+    let comparison = kernels(&measured);
+    let (kernels, machine) = asked.place.facts(&plan.names);
     KernelsReport {
-        kernels: std::array::from_fn(|place| facts(&plan.names[place], &plan.kernels[place])),
-        machine: GuestFacts {
-            cpus: plan.machine.cpus,
-            memory_mib: plan.machine.memory_mib,
-            emulated_because: match &plan.machine.accelerator {
-                Accelerator::Kvm => None,
-                Accelerator::Emulated { why } => Some(why.clone()),
-            },
-        },
+        kernels,
+        machine,
         seed: plan.seed,
-        command: plan.words("FILE").into_iter().map(word).collect(),
+        command: plan.words("zc", "FILE").into_iter().map(word).collect(),
         folder: plan.out.to_string_lossy().into_owned(),
         boots,
         interrupted: asked.interrupted,
         config: asked.config.as_ref().map(|options| options.iter().map(option).collect()),
-        comparison: kernels(&measured),
-    }
-}
-
-fn facts(name: &str, kernel: &Kernel) -> KernelFacts {
-    KernelFacts {
-        name: name.to_owned(),
-        given: kernel.given.to_string_lossy().into_owned(),
-        release: kernel.release.clone(),
-        version: kernel.version.clone(),
-        modules: kernel.modules.is_some(),
+        comparison,
     }
 }
 

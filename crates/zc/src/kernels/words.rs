@@ -1,4 +1,4 @@
-//! The words of `zc run` in a guest: those that were typed, but for what is about kernels, about the
+//! The words of `zc run` in a boot: those that were typed, but for what is about kernels, about the
 //! whole and about how the result is printed.
 
 use std::ffi::OsString;
@@ -6,10 +6,20 @@ use std::ffi::OsString;
 use super::super::run_line::{self, Word};
 use zc_run::{Error, Result};
 
-/// Options that the guests do not get.
-const OWN: [&str; 12] = [
+/// Where the run is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum There {
+    Guest,
+    /// On a machine of its own.
+    Machine,
+}
+
+/// Options that the run does not get.
+const OWN: [&str; 14] = [
     "kernel",
     "boots",
+    "boot",
+    "boot-wait",
     "boot-budget",
     "build",
     "config-diff",
@@ -22,11 +32,32 @@ const OWN: [&str; 12] = [
     "wait-until-quiet",
 ];
 
+/// Options that lead to the machine, and options of its boots.
+const TO_MACHINE: [&str; 4] = ["remote", "via", "carry", "no-carry"];
+const OF_MACHINE: [&str; 2] = ["boot", "boot-wait"];
+
 /// Options that a guest cannot follow, and why.
-const NOT_THERE: [(&str, &str); 7] = [
+const NOT_IN_GUEST: [(&str, &str); 3] = [
     ("ab", "a state of the host is none of a guest"),
     ("remote", "guests have no network"),
     ("via", "guests have no network"),
+];
+
+/// The same on another machine.
+const NOT_ON_MACHINE: [(&str, &str); 9] = [
+    ("ab", "its states are the kernels"),
+    ("token", "ssh leads to the machine, and needs none"),
+    ("token-file", "ssh leads to the machine, and needs none"),
+    ("wait-for-remote", "--boot-wait says how long the machine may be away"),
+    ("far-address", "the run stays on the machine"),
+    ("plan", "a file of this host is none of the machine"),
+    ("log", "a file of this host is none of the machine"),
+    ("build", "the machine has its kernels already"),
+    ("config-diff", "it is of kernels on this host"),
+];
+
+/// Options that are of no use with two kernels at all.
+const NOT_THERE: [(&str, &str); 4] = [
     ("csv", "two kernels have a table and --json"),
     ("commit-message", "two kernels have a table and --json"),
     ("markdown", "two kernels have a table and --json"),
@@ -36,8 +67,12 @@ const NOT_THERE: [(&str, &str); 7] = [
 /// The words after `run`; `typed` are those after the name of the program.
 ///
 /// # Errors
-/// [`ErrorKind::Usage`](zc_run::ErrorKind): an option is of no use in a guest.
-pub(super) fn of_guest(typed: &[OsString]) -> Result<Vec<OsString>> {
+/// [`ErrorKind::Usage`](zc_run::ErrorKind): an option is of no use there.
+pub(super) fn of_run(typed: &[OsString], there: There) -> Result<Vec<OsString>> {
+    let (refused, led): (&[(&str, &str)], &[&str]) = match there {
+        There::Guest => (&NOT_IN_GUEST, &[]),
+        There::Machine => (&NOT_ON_MACHINE, &TO_MACHINE),
+    };
     let texts: Vec<String> = typed.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let classes = run_line::classify(texts.iter().map(String::as_str), &[]);
     let mut words = Vec::new();
@@ -46,13 +81,24 @@ pub(super) fn of_guest(typed: &[OsString]) -> Result<Vec<OsString>> {
             Word::Option(long) | Word::Value(long) => Some(long.as_str()),
             Word::Other => None,
         };
-        if let Some((name, why)) = NOT_THERE.iter().find(|(name, _)| Some(*name) == option) {
+        let mut refused = refused.iter().chain(&NOT_THERE);
+        if let Some((name, why)) = refused.find(|(name, _)| Some(*name) == option) {
             let message = format!("\"--{name}\" and \"--kernel\" exclude one another: {why}");
             return Err(
                 Error::usage("option-not-with-kernels", message).help("leave one of them out")
             );
         }
-        let is_own = option.is_some_and(|option| OWN.contains(&option));
+        if there == There::Guest
+            && let Some(name) = option.filter(|option| OF_MACHINE.contains(option))
+        {
+            let message = format!("\"--{name}\" needs a machine that boots the kernels");
+            return Err(Error::usage("option-needs-another", message).help("--remote root@HOST"));
+        }
+        if there == There::Machine && word.to_str().is_none() {
+            return Err(Error::usage("argument-not-utf-8", "an argument is not UTF-8")
+                .help("only words that are reach another machine as they are"));
+        }
+        let is_own = option.is_some_and(|option| OWN.contains(&option) || led.contains(&option));
         if !is_own && (class != Word::Other || text != "-v") {
             words.push(word.clone());
         }
@@ -65,8 +111,12 @@ mod tests {
     use super::*;
 
     fn of(line: &str) -> Result<String> {
+        of_there(line, There::Guest)
+    }
+
+    fn of_there(line: &str, there: There) -> Result<String> {
         let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
-        Ok(of_guest(&words)?.join(" ".as_ref()).to_string_lossy().into_owned())
+        Ok(of_run(&words, there)?.join(" ".as_ref()).to_string_lossy().into_owned())
     }
 
     #[test]
@@ -91,6 +141,20 @@ mod tests {
             "run --commit-message",
         ] {
             assert_eq!(of(typed).unwrap_err().id, "option-not-with-kernels", "{typed}");
+        }
+        assert_eq!(of("run --boot kexec").unwrap_err().id, "option-needs-another");
+    }
+
+    #[test]
+    fn a_machine_runs_the_same_but_for_the_way_there_and_files_of_this_host() {
+        let typed =
+            "run sizes --remote root@box --carry zc --boot kexec --boot-wait=5min --link veth";
+        assert_eq!(of_there(typed, There::Machine).unwrap(), "sizes --link veth");
+        for typed in
+            ["run --plan x", "run --ab true", "run --token x", "run --csv", "run --build x"]
+        {
+            let error = of_there(typed, There::Machine).unwrap_err();
+            assert_eq!(error.id, "option-not-with-kernels", "{typed}");
         }
     }
 }

@@ -41,7 +41,7 @@ impl Apache {
     /// # Errors
     /// [`ErrorKind::Unsupported`](zc_run::ErrorKind): there is no Apache, or it does not run.
     pub(super) fn find(conf: Option<&Path>) -> Result<Self> {
-        let program = reading::program(&["apache2", "httpd"], "apache2", "/usr/local/apache2/bin")?;
+        let program = reading::program(&["apache2", "httpd"], "apache2")?;
         // With the live configuration it would load its modules first; it prints what is asked for
         // before it misses one.
         let printed = |option: &str| {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueHint};
 
-use super::super::known::{duration, typed};
+use super::super::known::{count, duration, typed};
 use super::super::option_groups::{S, SeedArgs, cpus};
 use super::super::price::price;
 use zc_analysis::Price;
@@ -57,6 +57,13 @@ pub(in super::super) struct SiteArgs {
     /// A folder of files that are asked for, read only [default: made for the mix]
     #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
     pub(super) root: Option<PathBuf>,
+    /// Ask by HTTP/2, with h2load of nghttp2 [default: by HTTP/1.1, with zc's own load]
+    #[arg(long)]
+    pub(super) http2: bool,
+    /// Requests on a connection, which is then replaced [default: as the log tells, else kept]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, conflicts_with = "http2",
+          value_parser = count("requests", 1..=1_000_000_000))]
+    pub(super) requests_per_connection: Option<u64>,
     /// Also tell the cores at this rate of such requests, as in 2000/s
     #[arg(long, value_name = "RATE", allow_hyphen_values = true,
           value_parser = typed(units::per_second))]

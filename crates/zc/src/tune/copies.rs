@@ -101,9 +101,6 @@ impl<'a> Copies<'a> {
                 stand_in.kind
             ));
         }
-        if site.http2 {
-            said.push("the load speaks HTTP/1.1, and the site HTTP/2 too".to_owned());
-        }
         Ok(Self { server, configured, folder, shadow, said })
     }
 

@@ -11,7 +11,7 @@ use super::super::log_input::LogInput;
 use super::args::SiteArgs;
 use super::folder::Folder;
 use zc_access_log::{
-    AskedKind, AskedMix, AskedOptions, Format, LeftOut, MixBuilder, MixDraw, read_log,
+    AskedKind, AskedMix, AskedOptions, Format, LeftOut, MixBuilder, MixDraw, Spoken, read_log,
 };
 use zc_run::{Error, Result};
 use zc_servers::{MixFiles, mix_of_root, write_mix};
@@ -85,6 +85,11 @@ impl Mix {
         format!("{requests} requests ({}), {kb:.1} kB each on average: {source}", kinds.join(", "))
     }
 
+    /// How the requests of the log were made; `None` without one.
+    pub(super) fn spoken(&self) -> Option<&Spoken> {
+        self.log.as_ref().map(|_| &self.mix.spoken)
+    }
+
     /// What it is not, in sentences.
     pub(super) fn said(&self, files: &MixFiles) -> Vec<String> {
         let Self { mix, log, .. } = self;
@@ -110,18 +115,6 @@ impl Mix {
         if wanted > 0.0 && (own / wanted - 1.0).abs() > 0.05 {
             said.push(format!("the files have {} of the bytes of the mix", percent(own / wanted)));
         }
-        for (version, share) in [("HTTP/2", mix.spoken.http2), ("HTTP/3", mix.spoken.http3)] {
-            if let Some(share) = share.filter(|share| *share > FEW) {
-                said.push(format!(
-                    "{} of the log's requests are {version}; the load speaks HTTP/1.1",
-                    percent(share)
-                ));
-            }
-        }
-        said.push(
-            "connections are kept, so that handshakes and new connections are in no figure"
-                .to_owned(),
-        );
         said
     }
 }

@@ -10,11 +10,13 @@ mod apache;
 mod args;
 mod copies;
 mod folder;
+mod http2;
 mod mix;
 mod nginx;
 mod phases;
 mod reading;
 mod server;
+mod spoken;
 mod stand_in;
 
 pub(super) use args::TuneArgs;
@@ -27,7 +29,7 @@ use self::args::{SiteArgs, TuneServer};
 use self::copies::Copies;
 use self::mix::Mix;
 use self::nginx::Nginx;
-use self::phases::measure;
+use self::phases::{Asked, measure};
 use self::server::Server;
 use super::format::WidthArgs;
 use super::{interrupt, render, replace, tell};
@@ -35,6 +37,7 @@ use zc_analysis::tune::{Fate, Line, Outcome, Question};
 use zc_report::Layout;
 use zc_report::tune::{About, TuneReport, html, json, text};
 use zc_run::{Error, ErrorKind, Result};
+use zc_servers::askable;
 use zc_tune::{Candidate, Change, Offer};
 
 /// Tunes, and prints which lines to change. Returns the exit code.
@@ -67,10 +70,21 @@ fn tune(server: &dyn Server, args: &SiteArgs) -> Result<()> {
     }
     let mut known = HashSet::new();
     offers.retain(|offer| known.insert(name(offer).to_owned()));
+    let http2 = args.http2.then(|| http2::http2(&*configured)).transpose()?;
     let mix = Mix::read(args)?;
 
     let folder = Folder::create()?;
-    let files = mix.files(&folder, args.root.as_deref())?;
+    let mut files = mix.files(&folder, args.root.as_deref())?;
+    let http2 = http2.map(|http2| http2.within(&folder)).transpose()?;
+    let reuse = spoken::reuse(args.requests_per_connection, mix.spoken());
+    let how = match &http2 {
+        Some(http2) => {
+            let left_out;
+            (files.targets, left_out) = askable(&files.targets);
+            http2::said(http2, configured.site().scheme, left_out)
+        }
+        None => vec![spoken::connections(reuse, args.requests_per_connection, args.log.is_some())],
+    };
     let mut copies = Copies::new(server, &*configured, &folder)?;
     copies.must_start()?;
     let mut lines = Vec::new();
@@ -88,7 +102,8 @@ fn tune(server: &dyn Server, args: &SiteArgs) -> Result<()> {
         tried.push(change);
     }
 
-    let measured = measure(args, &mut copies, &files.targets, &mut lines, &tried, &stop);
+    let asked = Asked { targets: files.targets.clone(), reuse, http2: http2.clone() };
+    let measured = measure(args, &mut copies, asked, &mut lines, &tried, &stop);
     let said_of_copies = copies.said();
     drop(folder);
     let measured = measured?;
@@ -103,6 +118,8 @@ fn tune(server: &dyn Server, args: &SiteArgs) -> Result<()> {
     let mut said = site.said.clone();
     said.extend(said_of_copies);
     said.extend(mix.said(&files));
+    said.extend(spoken::said(mix.spoken(), site, http2.is_some()));
+    said.extend(how);
     let about = About {
         server: server.words(),
         site: match site.name.as_str() {

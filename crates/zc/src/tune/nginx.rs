@@ -37,7 +37,7 @@ impl Nginx {
     /// # Errors
     /// [`ErrorKind::Unsupported`](zc_run::ErrorKind): there is no nginx, or it does not run.
     pub(super) fn find(conf: Option<&Path>) -> Result<Self> {
-        let program = reading::program(&["nginx"], "nginx", "/usr/local/nginx/sbin")?;
+        let program = reading::program(&["nginx"], "nginx")?;
         let build = reading::printed(&program, &["-V"], |output, text| {
             output.status.success() && text.contains("nginx")
         })?;

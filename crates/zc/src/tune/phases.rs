@@ -12,13 +12,14 @@ use crate::interim::Planned;
 use crate::progress::Watcher;
 use crate::{run_out, tell};
 use zc_analysis::tune::{
-    Fate, Line, PRESENT, Phase, Phases, in_steps, promising, state_name, step_states,
+    Fate, Line, PRESENT, Phase, Phases, promising, state_name, step_states, winners,
 };
 use zc_analysis::{Estimates, estimate};
 use zc_kernel::stop::Stop;
 use zc_load::{Reuse, Target, Targets, Trust};
 use zc_measure::session::{self, BlockOptions, Kind, Outcome, ServerOptions, StateOption, TARGET};
 use zc_run::{Error, ErrorKind, Result, Run, Support};
+use zc_servers::Http2;
 use zc_tune::Change;
 
 /// Connections to each copy: enough for those that send long responses not to hold up the others.
@@ -64,14 +65,14 @@ pub(super) struct Measured {
 pub(super) fn measure(
     args: &SiteArgs,
     copies: &mut Copies<'_>,
-    targets: &Targets,
+    asked: Asked,
     lines: &mut [Line],
     tried: &[Option<Change>],
     stop: &Stop,
 ) -> Result<Measured> {
     let mut run = Runs {
         args,
-        targets: targets.clone(),
+        asked,
         stop,
         stem: jiff::Zoned::now().strftime("zc-tune-%Y-%m-%dT%H-%M-%S").to_string(),
         began: Instant::now(),
@@ -122,7 +123,7 @@ pub(super) fn measure(
         }
         Err(error) => measured.ended = Some(error),
     }
-    let won = in_steps(&measured.phases(), lines);
+    let won = winners(&measured.phases(), lines);
     if measured.ended.is_some() || won.len() < 2 {
         return Ok(measured);
     }
@@ -156,10 +157,18 @@ fn with_present(others: Vec<CopyOf<'_>>) -> Vec<CopyOf<'_>> {
     [present].into_iter().chain(others).collect()
 }
 
+/// What the copies are asked for, and how.
+pub(super) struct Asked {
+    pub(super) targets: Targets,
+    /// By HTTP/1.1.
+    pub(super) reuse: Reuse,
+    pub(super) http2: Option<Http2>,
+}
+
 /// What all runs have in common.
 struct Runs<'a> {
     args: &'a SiteArgs,
-    targets: Targets,
+    asked: Asked,
     stop: &'a Stop,
     /// Begin of the runs' names.
     stem: String,
@@ -178,16 +187,16 @@ impl Runs<'_> {
             (206, "no ranges are asked for"),
         ];
         let (status, words) = kinds.into_iter().find(|(status, _)| self.has(*status))?;
-        let each = self.targets.each();
-        let turns =
-            (0..self.targets.turns()).map(|turn| &each[self.targets.of_turn(turn) as usize]);
+        let each = self.asked.targets.each();
+        let turns = (0..self.asked.targets.turns())
+            .map(|turn| &each[self.asked.targets.of_turn(turn) as usize]);
         let others = turns.filter(|target| status_of(target) != Some(status)).cloned();
-        self.targets = Targets::in_turn(others)?;
+        self.asked.targets = Targets::in_turn(others)?;
         Some(words)
     }
 
     fn has(&self, status: u16) -> bool {
-        self.targets.each().iter().any(|target| status_of(target) == Some(status))
+        self.asked.targets.each().iter().any(|target| status_of(target) == Some(status))
     }
 
     /// Makes a run of these states for its share of the budget, or for what is left of it.
@@ -225,13 +234,14 @@ impl Runs<'_> {
             },
             states: of_states.collect::<Result<_>>()?,
             commands: None,
-            mix: Some(self.targets.clone()),
+            mix: Some(self.asked.targets.clone()),
+            http2: self.asked.http2.clone(),
             serve: Some(started.command.clone()),
             remote: None,
             generator: Vec::new(),
             requests_per_s,
-            connections: CONNECTIONS,
-            reuse: Reuse::KeepAlive,
+            connections: self.asked.http2.as_ref().map_or(CONNECTIONS, |http2| http2.connections),
+            reuse: self.asked.reuse,
             headers: Vec::new(),
             trust: if is_encrypted { Trust::Anybody } else { Trust::System },
             timeout: TIMEOUT,

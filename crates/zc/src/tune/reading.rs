@@ -14,26 +14,29 @@ use zc_tune::{Facts, Files};
 const LARGEST_BYTES: u64 = 64 << 20;
 
 /// Where programs of an administrator are, which not every user has in the PATH.
-const MORE_FOLDERS: [&str; 2] = ["/usr/sbin", "/usr/local/sbin"];
+const MORE_FOLDERS: [&str; 4] =
+    ["/usr/sbin", "/usr/local/sbin", "/usr/local/nginx/sbin", "/usr/local/apache2/bin"];
 
 /// Sysctls whose present values decide about candidates.
 const SYSCTLS: [&str; 2] = ["net.ipv4.tcp_congestion_control", "net.ipv4.tcp_notsent_lowat"];
 
-/// The first program of one of these names in the PATH or where else administrators have programs,
-/// `more` being a server's own folder.
+/// The first program of these names.
 ///
 /// # Errors
 /// [`ErrorKind::Unsupported`](zc_run::ErrorKind): there is none.
-pub(super) fn program(names: &[&str], package: &str, more: &str) -> Result<PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_else(|| OsString::from("/usr/bin:/bin"));
-    let folders = std::env::split_paths(&path);
-    let folders = folders.chain(MORE_FOLDERS.map(PathBuf::from)).chain([PathBuf::from(more)]);
-    let mut paths = folders.flat_map(|folder| names.iter().map(move |name| folder.join(name)));
-    paths.find(|path| path.is_file()).ok_or_else(|| {
+pub(super) fn program(names: &[&str], package: &str) -> Result<PathBuf> {
+    names.iter().find_map(|name| in_path(name)).ok_or_else(|| {
         let message = format!("there is no {} in the PATH", names.join(" or "));
         Error::unsupported("program-missing", message)
             .help(format!("install it where the configuration is measured: apt install {package}"))
     })
+}
+
+/// Finds a program in the PATH, or where administrators have theirs.
+pub(super) fn in_path(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_else(|| OsString::from("/usr/bin:/bin"));
+    let folders = std::env::split_paths(&path).chain(MORE_FOLDERS.map(PathBuf::from));
+    folders.map(|folder| folder.join(name)).find(|path| path.is_file())
 }
 
 /// What a program prints with these options, if `is_it` finds in it what the server says.

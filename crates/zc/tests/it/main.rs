@@ -32,6 +32,7 @@ mod nfs;
 mod plans;
 mod profile;
 mod proxy;
+mod reboots;
 mod refusals;
 mod remote;
 mod replay;

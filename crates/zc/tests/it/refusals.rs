@@ -64,6 +64,7 @@ run --cpus 0,1,2
 run --cpus -1,1
 run --congestion ''
 run --with x.json
+run links -o x.json
 run --ab true
 run --ab a --ab b --ab c
 run --ab true --ab ' '
@@ -72,7 +73,11 @@ run --kernel a --kernel B=b
 run --kernel A=a
 run --kernel A=a --kernel A=b
 run --kernel A=a --kernel B=b --ab true
-run --kernel A=a --kernel B=b --remote x
+run --kernel A=a --kernel B=b --boot kexec
+run --kernel A=a --kernel B=b --boot kexek
+run --kernel A=a --kernel B=b --remote 'x y'
+run --kernel A=a --kernel B=b --remote x --plan y
+run --boot kexec
 run --kernel A=a --kernel B=b --csv
 run --kernel A=a --kernel B=b --boots 0
 run --kernel A=a --kernel B=b --paths senfile

@@ -111,6 +111,8 @@ fn read_at_both_ends(run: &Run) {
                 assert!(trial.kind != zc_run::TrialKind::Paced || trial.whole_bytes == 0);
                 assert!(near.received.bytes > 0, "at least the greeting");
                 let far = &far.closed;
+                let delivered = far.delivered.expect("packets that TCP got at the far end");
+                assert!(delivered.packets > 0 && delivered.segs_in > 0, "{delivered:?}");
                 let received = [far.received.bytes, far.received.calls];
                 let new = [trial.whole_bytes, received[0], received[1], far.receiver.cpu_ns];
                 seen = std::array::from_fn(|what| seen[what] + new[what]);

@@ -108,6 +108,7 @@ const PLACES: &[(&str, &str, Try)] = &[
     ("run", "--log", File("run replay --log {} --budget 60s")),
     ("run", "--kernel", File("run --kernel a={} --kernel b={}")),
     ("run", "--build", Not(COMMAND)),
+    ("run", "--boot", Not(COMMAND)),
     ("run", "--out", File("run --out {}")),
     ("profile", "PATH", Not("a send path")),
     ("profile", "--files", File("profile --files {}")),

@@ -130,6 +130,20 @@ http {{
         std::fs::write(self.path().join(name), text).unwrap();
     }
 
+    /// Writes the configuration of [`write_with_tls`](Self::write_with_tls) with HTTP/2, and one of
+    /// a site without TLS that speaks nothing else, as before nginx 1.25.1.
+    fn write_with_http2(&self) {
+        self.write_with_tls("tls.conf", true);
+        let with = |name: &str, from: &str, to: &str, as_name: &str| {
+            let text = std::fs::read_to_string(self.path().join(name)).unwrap();
+            assert!(text.contains(from), "{text}");
+            std::fs::write(self.path().join(as_name), text.replace(from, to)).unwrap();
+        };
+        with("tls.conf", "443 ssl;", "443 ssl http2;", "tls-h2.conf");
+        let port = self.port;
+        with("nginx.conf", &format!(":{port};"), &format!(":{port} http2;"), "h2.conf");
+    }
+
     /// The screening run, as far as it is saved.
     fn screening(&self) -> Option<Run> {
         screening_in(&self.path().join("zc"))
@@ -355,6 +369,74 @@ fn a_site_with_tls_is_asked_over_tls_whether_its_key_can_be_read_or_not() {
         assert_eq!(shown.contains(stands_in), !is_readable, "{shown}");
         assert!(live.answers() && live.is_alone());
     }
+}
+
+/// With TLS and without. What breaks conditions is seen by the status alone where HTTP/1.1 is not
+/// spoken; h2load does not go on where a server ends a connection.
+#[test]
+fn a_site_is_asked_by_http2_and_a_line_that_breaks_something_is_a_row() {
+    if Command::new("h2load").arg("--version").output().is_err() {
+        eprintln!("skipped: no h2load");
+        return;
+    }
+    let lines = ["sendfile off", "if_modified_since off", "keepalive_requests 10"];
+    let lines = lines.into_iter().flat_map(|line| ["--try", line]);
+    for (conf, measures) in [("h2.conf", true), ("tls-h2.conf", false)] {
+        let Some(live) = Live::start() else { return };
+        let _turn = measuring();
+        live.write_with_http2();
+        let mut command = live.tune_of(conf, &["--http2", "--only-tried", "--budget", "600s"]);
+        command.args(lines.clone());
+        // Once it is saved, all responses have been checked.
+        let is_asked = || live.screening().is_some_and(|run| !measures || !run.blocks.is_empty());
+        let output = interrupted_when("it is measured", &mut command, is_asked);
+        let said = stderr(&output);
+        if cannot_measure(&said) {
+            return;
+        }
+        assert_eq!(failed(&output, 130), "interrupted", "{said}");
+        let run = live.screening().unwrap();
+        let rows = &run.header.unavailable;
+        let names: Vec<&str> = rows.iter().map(|row| row.name.as_str()).collect();
+        assert_eq!(names, ["1 if_modified_since off", "2 keepalive_requests 10"], "{rows:?}");
+        let server = run.header.plan.traffic.server().unwrap();
+        assert!(server.asked_by_http2() && server.generator[0].ends_with("h2load"), "{server:?}");
+        assert!(run.blocks.iter().all(|block| block.failed.is_empty()), "{said}");
+        let trials =
+            run.blocks.iter().flat_map(|block| &block.slots).filter_map(|slot| match slot {
+                Slot::Trial(trial) => Some(trial),
+                _ => None,
+            });
+        let (mut responses, mut used_ns) = (0, 0);
+        for trial in trials {
+            responses += trial.closed.sent.calls - trial.opened.sent.calls;
+            used_ns += trial.closed.receiver.cpu_ns - trial.opened.receiver.cpu_ns;
+        }
+        assert!(!measures || (responses > 0 && used_ns > 0), "{responses} responses, {used_ns} ns");
+        let shown = text(&output.stdout);
+        assert!(shown.contains("all is asked by HTTP/2"), "{shown}");
+        assert!(live.is_alone());
+    }
+}
+
+#[test]
+fn a_site_that_cannot_be_asked_by_http2_is_a_sentence() {
+    let Some(live) = Live::start() else { return };
+    live.write_with_http2();
+    let short = std::fs::read_to_string(live.path().join("h2.conf")).unwrap();
+    let short = short.replace("sendfile on;", "keepalive_requests 20;");
+    std::fs::write(live.path().join("short.conf"), short).unwrap();
+    for (conf, path, code, id) in [
+        ("nginx.conf", None, 3, "site-without-http2"),
+        ("short.conf", None, 3, "connections-too-short"),
+        ("h2.conf", Some("/nonexistent"), 4, "h2load-missing"),
+    ] {
+        let mut command = live.tune_of(conf, &["--http2"]);
+        path.map(|path| command.env("PATH", path));
+        let output = command.finish().unwrap();
+        assert_eq!(refused(&output, code), id, "{conf}: {}", stderr(&output));
+    }
+    assert!(live.is_alone());
 }
 
 #[test]

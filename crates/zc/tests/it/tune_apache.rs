@@ -201,9 +201,10 @@ fn what_of_apache_cannot_be_tuned_is_a_sentence() {
     let output = place.tune(&["--only-tried", "--try", sysctl]).finish().unwrap();
     assert_eq!(refused(&output, 2), "nothing-to-try", "{}", stderr(&output));
     let bad = format!("{}Nonsense 1\n", place.configuration());
+    let itself = format!("Include {}/apache2.conf\n", place.path().display());
     for (text, id) in [
         ("<Directory />\n", "apache-syntax"),
-        ("Include apache2.conf\n", "apache-syntax"),
+        (itself.as_str(), "apache-syntax"),
         ("ServerName a\n", "no-http-server"),
         (bad.as_str(), "copy-refused"),
     ] {

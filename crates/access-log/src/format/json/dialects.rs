@@ -1,6 +1,8 @@
 //! The keys of servers that write JSON.
 
-use super::key::Role::{self, Method, OfTls, Protocol, Request, Scheme, Status, Time};
+use super::key::Role::{
+    self, Method, OfConnection, OfTls, Protocol, Request, Scheme, Status, Time,
+};
 use crate::entry::{Counted, Stamp};
 
 /// Keys by their paths, and which moment the time is.
@@ -94,6 +96,7 @@ pub(crate) fn nginx() -> Dialect {
             ("ssl_protocol", OfTls),
             ("ssl_cipher", OfTls),
             ("scheme", Scheme),
+            ("connection_requests", OfConnection),
         ],
         stamp: Stamp::End,
         has_any_unit: false,
@@ -157,6 +160,7 @@ pub(crate) fn common_names() -> Dialect {
             ("request_time", S),
             ("ssl_protocol", OfTls),
             ("scheme", Scheme),
+            ("connection_requests", OfConnection),
         ],
         stamp: Stamp::End,
         has_any_unit: false,

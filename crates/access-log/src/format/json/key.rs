@@ -21,6 +21,8 @@ pub(crate) enum Role {
     OfTls,
     /// The scheme of the request, or its URL.
     Scheme,
+    /// Which request of its connection it was.
+    OfConnection,
 }
 
 /// A key by its path from the object, `request.method`, and what it is of.

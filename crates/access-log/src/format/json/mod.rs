@@ -109,7 +109,7 @@ impl Json {
         let found = object::scalars(line, &self.keys)?;
         let (mut time, mut method, mut protocol, mut status) = (None, None, None, None);
         let (mut bytes, mut dash, mut duration_us) = (Bytes::default(), None, None);
-        let mut is_tls = None;
+        let (mut is_tls, mut of_connection) = (None, None);
         for (place, (key, value)) in self.keys.iter().zip(&found).enumerate() {
             let Some(value) = value else { continue };
             let text = value.text();
@@ -137,6 +137,7 @@ impl Json {
                     is_tls = Some(!matches!(text, b"" | b"-" | b"off"));
                 }
                 Role::Scheme if is_tls.is_none() => is_tls = scheme::is_tls(text),
+                Role::OfConnection => of_connection = number::parse_u64(text),
                 _ => {}
             }
             if let Some((_, named_has_value)) = self.named.get_mut(place) {
@@ -148,7 +149,8 @@ impl Json {
             Some(counted) => bytes.set_dash(counted, method, status),
             None => _ = bytes.size()?,
         }
-        Some(Entry { time: time?, method, status, bytes, duration_us, protocol, is_tls })
+        let time = time?;
+        Some(Entry { time, method, status, bytes, duration_us, protocol, is_tls, of_connection })
     }
 }
 

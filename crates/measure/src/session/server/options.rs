@@ -6,6 +6,7 @@ use super::super::options::BlockOptions;
 use super::super::remote_end::RemoteEnd;
 use zc_load::{Reuse, Targets, Trust};
 use zc_run::{HostState, HostStates};
+use zc_servers::Http2;
 
 /// All options of `zc run server`.
 #[derive(Debug, Clone)]
@@ -28,6 +29,8 @@ pub struct ServerOptions {
     /// [`URL`](zc_servers::GENERATOR_URL) where a state's URL goes; empty: none. It sets the
     /// rate.
     pub generator: Vec<String>,
+    /// Asks for the mix by HTTP/2, from a link of zc's own; `None`: by HTTP/1.1.
+    pub http2: Option<Http2>,
     /// Requests per second; `None` chooses a rate that the slowest state can well sustain.
     pub requests_per_s: Option<f64>,
     /// Connections to each URL.

@@ -9,7 +9,7 @@ use super::super::options::CpuPair;
 use super::super::remote::Control;
 use super::options::ServerOptions;
 use zc_kernel::netlink::Devices;
-use zc_load::{Load, LoadOptions, Origin, Reuse, Trust};
+use zc_load::{Load, LoadOptions, Origin, Trust};
 use zc_remote::{Client, FarOrigin, LoadWanted, Transport};
 use zc_rig::link::Link;
 use zc_rig::meter;
@@ -19,7 +19,7 @@ use zc_run::address::{canonical, has_zone, ip_text};
 use zc_run::{
     Error, ErrorKind, IpVersion, LinkFacts, LinkKind, LinkOptions, Result, Severity, Warning,
 };
-use zc_servers::{Asker, Found, Generator, RemoteLoad};
+use zc_servers::{Asker, Found, Generator, H2load, RemoteLoad};
 
 /// The way to the server, and what is asked for there.
 pub(super) struct Place {
@@ -144,7 +144,8 @@ impl Place {
             Asks::Here { origins, source } => {
                 let load_options = LoadOptions {
                     origins: origins.clone(),
-                    connections: options.connections,
+                    // By HTTP/2 it compares contents, and no more.
+                    connections: options.http2.as_ref().map_or(options.connections, |_| 1),
                     reuse: options.reuse,
                     source: *source,
                     headers: options.headers.clone(),
@@ -157,9 +158,17 @@ impl Place {
                     bind_to(cpu)
                 });
                 let load = Arc::new(load?);
-                let load = match options.generator.is_empty() {
-                    true => Asker::Here(load),
-                    false => Asker::Generator(Arc::new(Generator::new(
+                let load = match (&options.http2, &options.mix) {
+                    (Some(http2), Some(mix)) => Asker::H2load(Arc::new(H2load::new(
+                        http2.clone(),
+                        load,
+                        Arc::clone(self.link()),
+                        origins.clone(),
+                        mix,
+                        cpu,
+                    )?)),
+                    _ if options.generator.is_empty() => Asker::Here(load),
+                    _ => Asker::Generator(Arc::new(Generator::new(
                         load,
                         Arc::clone(self.link()),
                         options.generator.clone(),
@@ -174,7 +183,7 @@ impl Place {
                     boot_id: meter::boot_id().unwrap_or_default(),
                     origins: origins.clone(),
                     connections: options.connections,
-                    keep_alive: options.reuse == Reuse::KeepAlive,
+                    keep_alive: options.reuse.keeps(),
                     headers: options.headers.clone(),
                     checks_certificate: options.trust != Trust::Anybody,
                     timeout_ns: u64::try_from(options.timeout.as_nanos()).unwrap_or(u64::MAX),

@@ -19,7 +19,7 @@ use super::first_responses::{
 };
 use super::options::ServerOptions;
 use super::place::{Place, Started, a_cpu_each, not_found};
-use super::timing::timing;
+use super::timing::{Usual, timing};
 use super::{cells, lengths, mix, rate};
 use crate::session::options::CpuPair;
 use zc_kernel::stop::Stop;
@@ -119,7 +119,12 @@ pub(crate) fn prepare(
 
     let mut cells = cells::cells(server_states.iter().map(|each| &each.state));
     let reference = cells[0].label.clone();
-    let timing = timing(&options.blocks, !options.generator.is_empty());
+    let usual = match (&options.http2, options.generator.is_empty()) {
+        (Some(_), _) => Usual::H2LOAD,
+        (None, false) => Usual::GENERATOR,
+        (None, true) => Usual::KEPT,
+    };
+    let timing = timing(&options.blocks, usual);
     let mut rig = ServerRig::new(ServerSetup {
         links: place.up.links.clone(),
         load,
@@ -217,9 +222,16 @@ pub(crate) fn prepare(
             // A load that came here from another machine is in no clock.
             found: found && !same_machine,
             load_from,
-            generator: options.generator.clone(),
+            generator: match &options.http2 {
+                Some(http2) => http2.words(),
+                None => options.generator.clone(),
+            },
             connections: options.connections,
-            keepalive: options.reuse == Reuse::KeepAlive,
+            keepalive: options.reuse.keeps(),
+            requests_per_connection: match options.reuse {
+                Reuse::Requests(requests) => Some(requests.get()),
+                Reuse::KeepAlive | Reuse::Close => None,
+            },
             requests_per_s,
             mix: options.mix.as_ref().map(mix::plan),
         }),

@@ -18,7 +18,7 @@ use super::super::steps::Steps;
 use super::asked::{Asked, answer, asked, body_bytes, origin_of, workers};
 use super::cells::positive;
 use super::place::{a_cpu_each, sides_apart};
-use super::timing::timing;
+use super::timing::{Usual, timing};
 use super::{rate, replay};
 use crate::plan::spec::Cells;
 use zc_kernel::stop::Stop;
@@ -106,7 +106,7 @@ pub(crate) fn prepare(
             ));
         }
     }
-    let timing = timing(&options.blocks, false);
+    let timing = timing(&options.blocks, Usual::KEPT);
     let mut rig = ServerRig::new(ServerSetup {
         links: up.links.clone(),
         load: Asker::Here(Arc::new(load)),

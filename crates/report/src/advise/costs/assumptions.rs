@@ -189,7 +189,7 @@ fn placement(server: &ServerPlan) -> Option<Assumption> {
              with the load on another machine, has the server's side alone.",
         ));
     }
-    (!server.generator.is_empty()).then(|| {
+    (!server.generator.is_empty() && !server.asked_by_http2()).then(|| {
         fixed(
             "responses of the size that zc's own load gets",
             "A load generator asked, whose responses were counted by the bytes that the server \

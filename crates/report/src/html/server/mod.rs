@@ -43,10 +43,16 @@ pub(super) fn method(out: &mut Markup, servers: &[&ServerPlan]) {
              length.",
         );
     }
-    if some(|server| !server.generator.is_empty()) {
+    if some(|server| !server.generator.is_empty() && !server.asked_by_http2()) {
         out.raw(
             " Where a load generator asked, responses are the bytes that the server sent, divided \
              by those of one response to zc itself; latencies are not known.",
+        );
+    }
+    if some(ServerPlan::asked_by_http2) {
+        out.raw(
+            " Where h2load asked, by HTTP/2, it sent every 10 ms what was due, and latency counts \
+             from when a request was sent.",
         );
     }
     if some(|server| server.generator.is_empty()) {

@@ -23,7 +23,7 @@ use super::super::steps::Steps;
 use super::asked::{Asked, Bodies};
 use super::place as server_place;
 use super::responses::own_load;
-use super::timing::timing;
+use super::timing::{Usual, timing};
 use asks::{Afar, Asks};
 use opening::File;
 use place::{Kind, Place};
@@ -180,7 +180,7 @@ pub(crate) fn prepare(
     let asked = cells::calls(&cells, &mounts, connections[0]);
     let origin_of = cells::origin_of(&asked, &mounts, &options.sizes, connections[0]);
     let load = asks.into_load(options.client, asked, options.depth, http);
-    let timing = timing(&options.blocks, false);
+    let timing = timing(&options.blocks, Usual::KEPT);
     let mut rig = ServerRig::new(ServerSetup {
         links: up.links.clone(),
         load,
