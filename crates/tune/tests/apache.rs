@@ -184,7 +184,7 @@ fn includes_that_multiply_end_in_a_sentence() {
 
 #[test]
 fn the_host_is_the_first_that_answers_with_files_or_that_of_a_name() {
-    let text = "Listen 80\nServerName main.test\n\
+    let text = "LoadModule http2_module m/mod_http2.so\nListen 80\nServerName main.test\n\
                 <VirtualHost *:80>\nServerName www.test\nRedirect / https://www.test/\n</VirtualHost>\n\
                 <VirtualHost *:80>\nServerName plain.test\nServerAlias *.plain.test\n</VirtualHost>\n\
                 <VirtualHost *:443>\nServerName https://www.test:443\nSSLEngine on\nProtocols h2 \
@@ -196,7 +196,7 @@ fn the_host_is_the_first_that_answers_with_files_or_that_of_a_name() {
     assert_eq!((chosen.scheme, chosen.http2, chosen.answers_files), (Scheme::Https, true, true));
     assert_eq!(chosen.certificates, [("/e/c.pem".to_owned(), "/e/c.pem".to_owned())]);
     assert!(chosen.why.starts_with("it is the default host of *:443"), "{}", chosen.why);
-    assert_eq!(chosen.position, format!("{MAIN}, line 11"));
+    assert_eq!(chosen.position, format!("{MAIN}, line 12"));
     let named = |name: &str| config.site(Some(name)).unwrap();
     assert_eq!(named("a.plain.test").name, "plain.test");
     assert_eq!(named("MAIN.test").position, format!("{MAIN}, the main server"));
@@ -210,6 +210,24 @@ fn the_host_is_the_first_that_answers_with_files_or_that_of_a_name() {
     let (_, main) = site("Listen 80\nDocumentRoot /srv\nProxyPass /app http://a/\n");
     assert!(main.answers_files && main.why == "there is no other host");
     assert!(main.said[0].contains("answered by ProxyPass, so not asked: \"/app\""));
+}
+
+#[test]
+fn ten_thousand_hosts_are_one_in_the_copy() {
+    let host = |n: usize| {
+        format!(
+            "<VirtualHost 10.0.{}.{}:80>\nServerName h{n}\nRedirect / http://a/\n</VirtualHost>\n",
+            n / 250,
+            n % 250
+        )
+    };
+    let text = format!("Listen 80\n{}", (0..10_000).map(host).collect::<String>());
+    let (config, chosen) = site(&text);
+    assert!(!chosen.answers_files && chosen.name == "h0", "{}", chosen.why);
+    let last = config.site(Some("h9999")).unwrap();
+    let copy = config.copy(&last, &shadow(), &[&directive("EnableSendfile On")]);
+    assert!(copy.said.contains(&"9999 other hosts are left out".to_owned()), "{:?}", copy.said);
+    assert!(copy.text.len() < 1000 && copy.text.contains("ServerName h9999"), "{}", copy.text);
 }
 
 /// A configuration such as Debian's.

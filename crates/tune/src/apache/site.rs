@@ -1,6 +1,8 @@
 //! The site that is tried: one `<VirtualHost>`, or the main server, and what of it are files
 //! (<https://httpd.apache.org/docs/2.4/vhosts/details.html>).
 
+use std::collections::HashSet;
+
 use zc_run::{Error, Result, escape};
 
 use super::answer;
@@ -75,7 +77,12 @@ impl Config {
     }
 
     fn answers_files(&self, index: usize) -> bool {
-        self.blocks(index).into_iter().all(|block| answer::instead_of_files(block).is_none())
+        answer::instead_of_files(&self.lines).is_none() && self.has_files(index)
+    }
+
+    /// Whether nothing in a host's own lines answers in place of files.
+    fn has_files(&self, index: usize) -> bool {
+        self.host(index).is_none_or(|host| answer::instead_of_files(host.children()).is_none())
     }
 
     /// What is to be known of a host.
@@ -91,7 +98,8 @@ impl Config {
             position: self.host(index).map_or_else(main, Line::position),
             why,
             scheme: if is_tls { Scheme::Https } else { Scheme::Http },
-            http2: protocols.iter().any(|name| name == "h2" || name == "h2c"),
+            http2: self.has_module("http2_module")
+                && protocols.iter().any(|name| name == "h2" || name == "h2c"),
             answers_files: self.answers_files(index),
             certificates: if is_tls { self.certificates(index) } else { Vec::new() },
             said,
@@ -150,13 +158,16 @@ impl Config {
         let Some(&first) = hosts.first() else {
             return (MAIN, "there is no other host".to_owned());
         };
-        let mut addresses: Vec<String> = Vec::new();
+        // The main server's lines are those of all hosts.
+        let is_main = answer::instead_of_files(&self.lines).is_none();
+        let has_files = |index: usize| is_main && self.has_files(index);
+        let mut addresses: HashSet<String> = HashSet::new();
         for &index in hosts {
             let of_host = self.lines[index].words();
             let is_first = of_host.iter().any(|address| !addresses.contains(address));
             let address = of_host.first().cloned().unwrap_or_default();
             addresses.extend(of_host);
-            if is_first && self.answers_files(index) {
+            if is_first && has_files(index) {
                 let why = format!(
                     "it is the default host of {}, the first whose default host answers with files",
                     escape(&address, 100)
@@ -164,7 +175,7 @@ impl Config {
                 return (index, why);
             }
         }
-        match hosts.iter().find(|&&index| self.answers_files(index)) {
+        match hosts.iter().find(|&&index| has_files(index)) {
             Some(&index) => (index, "it is the first host that answers with files".to_owned()),
             None => (first, "no host answers with files, and it is the first".to_owned()),
         }

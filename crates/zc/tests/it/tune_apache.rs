@@ -106,14 +106,17 @@ LogFormat \"%h %t \\\"%r\\\" %>s\" short
             && answer.ends_with("\r\n\r\nlive\n")
     }
 
-    /// The names and lengths of the live server's files, but of its log.
-    fn files(&self) -> Vec<(String, u64)> {
+    /// The live server's files with their contents; of its logs, which it goes on with, whether
+    /// anything of a copy is in them.
+    fn files(&self) -> Vec<(String, String)> {
         let entries = std::fs::read_dir(self.path().join("live")).unwrap().flatten();
-        let mut files: Vec<(String, u64)> = entries
+        let mut files: Vec<(String, String)> = entries
             .map(|entry| {
-                (entry.file_name().into_string().unwrap(), entry.metadata().unwrap().len())
+                let name = entry.file_name().into_string().unwrap();
+                let text = text(&std::fs::read(entry.path()).unwrap());
+                let is_log = name.ends_with(".log");
+                (name, if is_log { text.contains("zc-tune").to_string() } else { text })
             })
-            .filter(|(name, _)| name != "access.log")
             .collect();
         files.sort();
         files
