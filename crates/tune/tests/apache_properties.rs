@@ -68,6 +68,7 @@ fn text() -> impl Strategy<Value = String> {
         "Include a.conf\n",
         "IncludeOptional *\n",
         "Define X y\n",
+        "Header a\\ \n",
         "Listen 80\n",
         "DocumentRoot /x\n",
         "CustomLog /l \"%r\"\n",
