@@ -34,9 +34,9 @@ pub fn commit(seen: &[Entry], left: &Left, columns: usize) -> String {
     ];
     if entry.answer != Told::Skip {
         let text = format!(
-            "at most {} that this answer is wrong, {} that any so far is",
-            percent(entry.error),
-            percent(error_spent(seen))
+            "{} that this answer is wrong, {} that any so far is",
+            at_most(entry.error),
+            at_most(error_spent(seen))
         );
         lines.push(("error", text));
     }
@@ -76,8 +76,8 @@ fn named(commit: &str, subject: &str) -> String {
 fn measured(entry: &Entry) -> String {
     let why = entry.why.as_deref().map(|why| escape(why, 600));
     let seen = entry.ratio.map(|ratio| {
-        let (blocks, seconds) = (entry.values, entry.elapsed_s);
-        format!("{} after {blocks} blocks in {seconds:.0} s", times(entry, ratio))
+        let (values, seconds) = (entry.values, entry.elapsed_s);
+        format!("{} after {values} {} in {seconds:.0} s", times(entry, ratio), unit(entry))
     });
     match (seen, why) {
         (Some(seen), Some(why)) => format!("{why}; {seen}"),
@@ -91,6 +91,7 @@ fn times(entry: &Entry, ratio: f64) -> String {
     let than = match entry.reference {
         Against::SavedRun => "in the saved run",
         Against::StateA => "in state A",
+        Against::GoodKernel => "under the good kernel",
     };
     let (low, high) = (entry.low, entry.high);
     let half = (high.unwrap_or(ratio) - low.unwrap_or(ratio)) / 2.0;
@@ -100,14 +101,22 @@ fn times(entry: &Entry, ratio: f64) -> String {
         (Some(low), Some(high)) => format!("{} to {}", end(low), end(high)),
         (Some(low), None) => format!("{} or more", end(low)),
         (None, Some(high)) => format!("{} or less", end(high)),
-        (None, None) => "an interval needs more blocks".to_owned(),
+        (None, None) => format!("an interval needs more {}", unit(entry)),
     };
     format!(
-        "{} costs {} times as much as {than} ({:.1} %: {ends})",
+        "{} costs {} times as much as {than} ({}: {ends})",
         escape(&entry.cell, 80),
         end(ratio),
-        entry.confidence * 100.0
+        confidence(entry.confidence)
     )
+}
+
+/// What a value is of.
+fn unit(entry: &Entry) -> &'static str {
+    match entry.reference {
+        Against::SavedRun | Against::StateA => "blocks",
+        Against::GoodKernel => "rounds",
+    }
 }
 
 fn of_left(left: &Left, seen: &[Entry]) -> Vec<(&'static str, String)> {
@@ -140,11 +149,30 @@ fn sure(seen: &[Entry]) -> String {
     let answers = seen.iter().filter(|entry| entry.answer != Told::Skip).count();
     let worse = seen.iter().map(|entry| entry.worse).fold(0.0, f64::max);
     format!(
-        "a wrong turn has a probability of at most {}: the errors of its answers ({answers}) \
+        "a wrong turn has a probability of {}: the errors of its answers ({answers}) \
          together, if one commit alone made it dearer, by {} or more",
-        percent(error_spent(seen)),
+        at_most(error_spent(seen)),
         percent(worse)
     )
+}
+
+/// The least share that a percentage with one decimal shows.
+const LEAST: f64 = 0.0005;
+
+/// `at most 1.2 %`, of what is smaller than can be shown `below 0.1 %`.
+fn at_most(share: f64) -> String {
+    match share > 0.0 && share < LEAST {
+        true => "below 0.1 %".to_owned(),
+        false => format!("at most {}", percent(share)),
+    }
+}
+
+/// `98.8 %`, of what is nearer to 1 than can be shown `above 99.9 %`.
+fn confidence(share: f64) -> String {
+    match share < 1.0 && 1.0 - share < LEAST {
+        true => "above 99.9 %".to_owned(),
+        false => format!("{:.1} %", share * 100.0),
+    }
 }
 
 #[cfg(test)]
@@ -181,7 +209,8 @@ mod tests {
         commit    2b2b2b2b2b2b tcp: commit 2b\u{1b}
         answer    good: sendfile costs 1.00 times as much as in state A (98.8 %: 0.94 to
                   1.07) after 24 blocks in 14 s
-        error     at most 1.2 % that this answer is wrong, 1.2 % that any so far is
+        error     at most 1.2 % that this answer is wrong, at most 1.2 % that any so far
+                  is
         left      12 commits may be the first bad one; answers to come: 4
         ");
         insta::assert_snapshot!(commit(&seen[..1], &Left::Unknown, 80), @r#"
@@ -189,6 +218,29 @@ mod tests {
         answer    skip: "make" ended with exit status: 2
         "#);
         assert_eq!(commit(&[], &Left::Unknown, 80), "");
+    }
+
+    #[test]
+    fn a_kernel_is_told_by_rounds() {
+        let by_rounds = Entry {
+            reference: Against::GoodKernel,
+            low: None,
+            high: None,
+            ..entry("2b", Told::Skip, Some(1.04))
+        };
+        let told = commit(&[by_rounds], &Left::Unknown, 200);
+        assert!(told.contains("1.04 times as much as under the good kernel"), "{told}");
+        assert!(told.contains("an interval needs more rounds) after 24 rounds in 14 s"), "{told}");
+    }
+
+    #[test]
+    fn an_error_that_is_too_small_to_show_is_not_none() {
+        let mut tiny = entry("2b", Told::Bad, Some(1.31));
+        (tiny.error, tiny.confidence) = (2e-5, 1.0 - 4e-5);
+        let told = commit(&[tiny], &Left::Unknown, 100);
+        assert!(told.contains("below 0.1 % that this answer is wrong, below 0.1 %"), "{told}");
+        assert!(told.contains("(above 99.9 %: 1.25"), "{told}");
+        assert_eq!([at_most(0.0), at_most(0.0006)], ["at most 0.0 %", "at most 0.1 %"]);
     }
 
     #[test]

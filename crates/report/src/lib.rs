@@ -21,6 +21,7 @@ mod html;
 pub mod http;
 mod json;
 pub mod kernels;
+mod ktap;
 mod markdown;
 pub mod memory;
 mod money;

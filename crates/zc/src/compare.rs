@@ -191,17 +191,24 @@ fn calibrated(
 /// The answer as an exit code; docs/exit-codes.md lists them.
 fn exit_code(compared: &[Compared], answer: Option<Outcome>) -> u8 {
     match answer {
-        Some(Outcome::NoneWorse) => 0,
-        Some(Outcome::Worse) => WORSE,
-        Some(Outcome::Undecided) => ErrorKind::Undecided.exit_code(),
-        Some(Outcome::Withheld) => ErrorKind::Withheld.exit_code(),
-        Some(Outcome::Incomparable) => ErrorKind::Incomparable.exit_code(),
-        Some(Outcome::NothingKept) => ErrorKind::NothingKept.exit_code(),
+        Some(answer) => code_of(answer),
         None if compared.iter().any(|compared| compared.impossible.is_empty()) => 0,
         None if compared.iter().flat_map(|compared| &compared.impossible).all(is_empty) => {
             ErrorKind::NothingKept.exit_code()
         }
         None => ErrorKind::Incomparable.exit_code(),
+    }
+}
+
+/// The exit code of an answer.
+pub(super) fn code_of(answer: Outcome) -> u8 {
+    match answer {
+        Outcome::NoneWorse => 0,
+        Outcome::Worse => WORSE,
+        Outcome::Undecided => ErrorKind::Undecided.exit_code(),
+        Outcome::Withheld => ErrorKind::Withheld.exit_code(),
+        Outcome::Incomparable => ErrorKind::Incomparable.exit_code(),
+        Outcome::NothingKept => ErrorKind::NothingKept.exit_code(),
     }
 }
 

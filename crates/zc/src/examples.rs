@@ -76,6 +76,10 @@ const BISECT: &[Example] = &[
         "git bisect run zc bisect --good good.json --path sendfile --worse 40% -- make install",
         "which commit of what make installs? By runs, which tell large changes alone",
     ),
+    (
+        "git bisect run zc bisect --good ../good --kernel . --path sendfile --worse 5% -- make",
+        "which commit of a kernel? Each is booted in a guest, in turns with the good one",
+    ),
     ("zc bisect --report", "the commits that were seen, the suspect, and how sure it is"),
 ];
 

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::io;
 use std::path::Path;
 
-use super::{guest, rights, tune};
+use super::{folder, guest, rights};
 use zc_measure::session::states;
 use zc_rig::internal::{
     COPIES, FOLDER, GUEST, GUEST_INIT, HELPER, INTERNAL, KEEPER, NFS_READ, NFS_SERVE, WATCHDOG,
@@ -29,7 +29,7 @@ fn job(words: &[OsString]) -> Result<()> {
         [WATCHDOG] => states::watchdog::keep(),
         [KEEPER] => zc_servers::keep_server(),
         [COPIES, job] => zc_servers::serve_copies(Path::new(job)),
-        [FOLDER, folder] => tune::keep_folder(Path::new(folder)),
+        [FOLDER, place] => folder::keep(Path::new(place)),
         [GUEST_INIT] => zc_guest::first_process().map(|never| match never {}),
         [NFS_SERVE, job] => zc_servers::serve_nfs(job),
         [NFS_READ, orders, answers, counts] => {

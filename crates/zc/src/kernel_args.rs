@@ -10,7 +10,7 @@ use clap::{Arg, Args, Command, ValueHint};
 use super::known::{count, duration, typed};
 use super::option_groups::S;
 use zc_remote::boots::{How, PLACEHOLDER};
-use zc_run::{Error, Result, escape};
+use zc_run::{Error, Result, escape, units};
 
 /// More rounds than fit into any budget.
 const MOST_BOOTS: u64 = 10_000;
@@ -54,6 +54,15 @@ pub(super) struct KernelArgs {
     /// Print how the .config of the kernels differ
     #[arg(long, requires = "kernels", hide_short_help = true)]
     pub(super) config_diff: bool,
+    /// Exit with 1 if any cell costs more than this above the first kernel's or cannot be measured
+    /// under the second, 10 if undecided, 12 if nothing has a cost or the first differs from itself
+    #[arg(long, value_name = "PERCENT", allow_hyphen_values = true, requires = "kernels",
+          hide_short_help = true, value_parser = typed(units::percent))]
+    pub(super) fail_if_worse: Option<f64>,
+    /// With --fail-if-worse: print a test for each cell in the form of kernel tests (KTAP)
+    #[arg(long, requires = "fail_if_worse", hide_short_help = true,
+          conflicts_with_all = ["json", "commit_message"])]
+    pub(super) tap: bool,
     /// Of another machine, --remote root@HOST, whose kernels are files or releases there: how it
     /// boots them: kexec, reboot (GRUB), or a command here with {kernel} in it [default: kexec]
     #[arg(long, value_name = "HOW", requires = "kernels", hide_short_help = true,

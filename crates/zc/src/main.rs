@@ -25,6 +25,7 @@ mod experiment;
 mod export;
 mod factor_args;
 mod fleet;
+mod folder;
 mod format;
 mod generate;
 mod grouping;
@@ -180,7 +181,7 @@ fn dispatch(commands: Vec<Command>) -> Result<u8> {
                 Command::Run(args) => Some(args),
                 _ => None,
             });
-            run::run([args].into_iter().chain(others).collect())
+            return run::run([args].into_iter().chain(others).collect());
         }
         Command::Profile(args) => profile::profile(args),
         Command::Plan(args) => plan::plan(&args),

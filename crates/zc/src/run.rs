@@ -16,12 +16,12 @@ use zc_measure::plan::Spec;
 use zc_measure::session::{self, Interim, Kind};
 use zc_run::{Error, Experiment, Factor, Result, Run};
 
-/// Runs experiments one after the other, up to the first that fails.
+/// Runs experiments one after the other, up to the first that fails, and returns the exit code.
 ///
 /// # Errors
 /// An argument is not valid, the run cannot be saved, nothing could be measured, or a run ended
 /// early.
-pub(super) fn run(lines: Vec<RunArgs>) -> Result<()> {
+pub(super) fn run(lines: Vec<RunArgs>) -> Result<u8> {
     if lines.len() > 1
         && let Some(option) = lines.iter().find_map(for_one)
     {
@@ -44,7 +44,8 @@ pub(super) fn run(lines: Vec<RunArgs>) -> Result<()> {
         Job::Server(args) => server::run(&args),
         Job::Nfs(args) => nfs::run(&args),
         Job::Memory(args) => memory::run(&args),
-    })
+    })?;
+    Ok(0)
 }
 
 /// Checks the options of an experiment, of which nothing is measured.

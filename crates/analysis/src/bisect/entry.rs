@@ -35,7 +35,8 @@ pub struct Entry {
     pub high: Option<f64>,
     /// Confidence of the interval.
     pub confidence: f64,
-    /// Number of log ratios, or of blocks of the run that was compared with a saved one.
+    /// Number of log ratios, each of a block or of a round of boots, or of blocks of the run that
+    /// was compared with a saved one.
     pub values: usize,
     /// Time that measuring took, in seconds; without the command that builds.
     pub elapsed_s: f64,
@@ -61,6 +62,8 @@ pub enum Against {
     SavedRun,
     /// The state A of the host, in the same blocks.
     StateA,
+    /// The good kernel, booted in the same rounds.
+    GoodKernel,
 }
 
 /// The errors that all answers of these entries may have together: the probability that any of them

@@ -33,6 +33,38 @@ fn measured(
     (None, blocks)
 }
 
+/// By how much boots of one kernel differ, in all paths alike and in each by itself
+/// (docs/kernels.md).
+const ALIKE: f64 = 0.03;
+const APART: f64 = 0.02;
+/// Rounds of two boots that an hour has room for, at 20 s a boot.
+const ROUNDS: usize = 90;
+
+/// The answer about a commit by rounds of boots, of which a tenth are three times as far off, and
+/// the rounds that it took.
+fn booted(
+    question: Question,
+    centre: f64,
+    rounds: usize,
+    random: &mut Random,
+) -> (Option<Answer>, usize) {
+    let boot = |random: &mut Random| {
+        let far = if random.uniform() < 0.1 { 3.0 } else { 1.0 };
+        far * (ALIKE * random.normal() + APART * random.normal())
+    };
+    let mut values = Sequential::default();
+    for round in 1..=rounds {
+        values.push(centre + boot(random) - boot(random));
+        if let Some(answer) = question.answer_by(&values) {
+            return (Some(answer), round);
+        }
+    }
+    (None, rounds)
+}
+
+/// How a commit is measured: the question, its true log ratio, and the most values.
+type Measure = fn(Question, f64, usize, &mut Random) -> (Option<Answer>, usize);
+
 /// What came of a bisection.
 #[derive(Debug, Default)]
 struct Bisected {
@@ -48,7 +80,13 @@ struct Bisected {
 /// Bisects commits 1 to [`COMMITS`], of which the last is known to be bad, as `git bisect` does:
 /// the middle of those that may be the first bad one, or the nearest to it that was not skipped.
 /// `change` is the first commit that costs more.
-fn bisected(change: u64, by: f64, blocks: usize, random: &mut Random) -> Bisected {
+fn bisected(
+    measure: Measure,
+    change: u64,
+    by: f64,
+    blocks: usize,
+    random: &mut Random,
+) -> Bisected {
     let mut seen = Bisected::default();
     let (mut good, mut bad) = (0, COMMITS);
     let mut skipped = std::collections::HashSet::new();
@@ -59,7 +97,7 @@ fn bisected(change: u64, by: f64, blocks: usize, random: &mut Random) -> Bisecte
         let error = error_share(TOTAL, seen.spent, steps_left(bad - good));
         let is_bad = commit >= change;
         let centre = if is_bad { by.ln_1p() } else { 0.0 };
-        let (answer, took) = measured(Question { worse: WORSE, error }, centre, blocks, random);
+        let (answer, took) = measure(Question { worse: WORSE, error }, centre, blocks, random);
         seen.blocks += took;
         let Some(answer) = answer else {
             skipped.insert(commit);
@@ -79,13 +117,13 @@ fn bisected(change: u64, by: f64, blocks: usize, random: &mut Random) -> Bisecte
 }
 
 /// 200 bisections: how many end at the right commit, and all that was seen.
-fn two_hundred(by: f64, blocks: usize) -> (usize, Bisected) {
+fn two_hundred(measure: Measure, by: f64, blocks: usize) -> (usize, Bisected) {
     let mut all = Bisected::default();
     let mut right = 0;
     for seed in 0..200 {
         let mut random = Random(seed);
         let change = 1 + (random.uniform() * COMMITS as f64) as u64;
-        let one = bisected(change, by, blocks, &mut random);
+        let one = bisected(measure, change, by, blocks, &mut random);
         assert!(one.spent <= TOTAL, "{one:?}");
         right += usize::from(one.found == change);
         all.answers += one.answers;
@@ -98,7 +136,7 @@ fn two_hundred(by: f64, blocks: usize) -> (usize, Bisected) {
 
 #[test]
 fn of_two_hundred_bisections_over_a_thousand_commits_nine_of_ten_end_at_the_right_one() {
-    let (right, seen) = two_hundred(0.05, BLOCKS);
+    let (right, seen) = two_hundred(measured, 0.05, BLOCKS);
     eprintln!("{right} of 200 are right; {seen:?}");
     assert!(right >= 190, "{right}: {seen:?}");
     // Each answer may be wrong in one of 220 cases.
@@ -108,12 +146,22 @@ fn of_two_hundred_bisections_over_a_thousand_commits_nine_of_ten_end_at_the_righ
 }
 
 #[test]
+fn by_boots_of_kernels_nine_of_ten_bisections_end_at_the_right_commit() {
+    let (right, seen) = two_hundred(booted, 0.05, ROUNDS);
+    eprintln!("{right} of 200 are right; {seen:?}");
+    assert!(right >= 180, "{right}: {seen:?}");
+    assert!(seen.wrong * 100 <= seen.answers, "{seen:?}");
+    // Few commits take longer than an hour.
+    assert!(seen.skipped * 20 <= seen.answers, "{seen:?}");
+}
+
+#[test]
 fn a_larger_change_is_found_sooner_and_a_short_budget_skips_instead_of_guessing() {
-    let (right, large) = two_hundred(0.3, BLOCKS);
+    let (right, large) = two_hundred(measured, 0.3, BLOCKS);
     assert!(right >= 190, "{right}: {large:?}");
-    let (_, small) = two_hundred(0.05, BLOCKS);
+    let (_, small) = two_hundred(measured, 0.05, BLOCKS);
     assert!(large.blocks < small.blocks, "{large:?} {small:?}");
-    let (_, short) = two_hundred(0.05, 20);
+    let (_, short) = two_hundred(measured, 0.05, 20);
     assert!(short.skipped > short.answers / 4, "{short:?}");
     assert!(short.wrong * 100 <= short.answers, "{short:?}");
 }
@@ -123,7 +171,7 @@ fn where_nothing_changed_few_commits_are_called_bad() {
     // The last commit is the bad one by the user's word alone.
     let (mut wrong, mut answers) = (0, 0);
     for seed in 0..200 {
-        let one = bisected(COMMITS, 0.0, BLOCKS, &mut Random(1000 + seed));
+        let one = bisected(measured, COMMITS, 0.0, BLOCKS, &mut Random(1000 + seed));
         answers += one.answers;
         wrong += one.wrong;
     }

@@ -15,7 +15,8 @@ use zc_run::Run;
 /// command is that of the old run, which the new one mostly repeats by `--like`.
 pub fn comparison(old: &Run, new: &Run, compared: &Compared) -> String {
     let mut lines = vec![machine(&kernels(old, new), &new.header.host)];
-    let differs = differs(compared);
+    let others = compared.differences.iter().filter(|each| !is_kernel(each));
+    let differs = differing(&others.map(aspects::text).collect::<Vec<_>>());
     if compared.impossible.is_empty() && compared.withheld.is_empty() {
         lines.push(what(new, compared));
         let left = CELLS - differs.iter().count();
@@ -63,13 +64,8 @@ fn is_kernel(difference: &Difference) -> bool {
 }
 
 /// What else differs, as far as a line has room for it; `None` where nothing does.
-fn differs(compared: &Compared) -> Option<String> {
-    let others: Vec<String> = compared
-        .differences
-        .iter()
-        .filter(|each| !is_kernel(each))
-        .map(|each| plain(&aspects::text(each)))
-        .collect();
+pub(super) fn differing(others: &[String]) -> Option<String> {
+    let others: Vec<String> = others.iter().map(|other| plain(other)).collect();
     let mut line = format!("also: {}", others.first()?);
     for (place, other) in others.iter().enumerate().skip(1) {
         let more = format!("; {} more", others.len() - place);

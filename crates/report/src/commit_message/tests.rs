@@ -2,6 +2,8 @@
 
 use super::*;
 use crate::compare::tests::{another_kernel, part, run as of_paths};
+use crate::kernels::KernelsReport;
+use crate::kernels::tests::{report as booted, run as boot};
 use crate::tests::fixture::{iperf3, loopback, null, remote, veth, without_blocks};
 use crate::tests::fixture_plans::{receive, sixty, sizes};
 use crate::tests::server::{by_length, server};
@@ -10,8 +12,14 @@ use zc_analysis::{Estimates, Withheld, estimate};
 use zc_run::{Run, Severity, Warning};
 use zc_testkit::synthetic::{Synthetic, TrueCell};
 
-/// The lines of a message, without their indent. Panics where it is not fit for a commit.
+/// The lines of a message about runs, without their indent. Panics where it is not fit for a
+/// commit.
 fn lines(text: &str) -> Vec<&str> {
+    lines_by(text, " blocks")
+}
+
+/// The same of one whose figures are by so many of these.
+fn lines_by<'a>(text: &'a str, unit: &str) -> Vec<&'a str> {
     let lines: Vec<&str> = text.lines().collect();
     assert!((4..=8).contains(&lines.len()) && text.ends_with('\n'), "{text}");
     assert!(text.bytes().all(|byte| byte == b'\n' || (b' '..=b'~').contains(&byte)), "{text}");
@@ -23,7 +31,7 @@ fn lines(text: &str) -> Vec<&str> {
     assert!(lines[0].starts_with("$ zc"), "{text}");
     assert!(lines.iter().any(|line| line.starts_with("Linux ")), "{text}");
     let last = lines.last().unwrap();
-    assert!(last.contains("A/A") && last.contains(" blocks"), "{text}");
+    assert!(last.contains("A/A") && last.contains(unit), "{text}");
     lines
 }
 
@@ -157,4 +165,54 @@ fn of_many_cells_of_two_runs_the_changed_ones_are_named() {
     let lines = lines(&text);
     assert!(lines[3].starts_with("vmsplice ") && lines[3].contains("worse, "), "{text}");
     assert!(lines.iter().any(|line| line.starts_with("and 7 more, ")), "{text}");
+}
+
+/// The message about kernels that were booted in turn.
+fn of_boots(report: &KernelsReport, made: Option<&Run>) -> String {
+    let command = "zc run --kernel A=old/bzImage --kernel B=new/bzImage --build 'make -j8'";
+    let command: Vec<String> = command.split(' ').map(str::to_owned).collect();
+    let text = kernels(report, &command, made);
+    let lines = lines_by(&text, " boots");
+    assert!(lines.iter().any(|line| line.contains(" 6.12.1 -> 6.12.1-patched")), "{text}");
+    text
+}
+
+#[test]
+fn kernels_that_were_booted_in_turn_have_ratios_by_boot() {
+    let run = boot(1, 1.0, false);
+    let mut report = booted(6, false);
+    let text = of_boots(&report, Some(&run));
+    assert!(text.contains("  sendfile  ") && text.contains("worse, "), "{text}");
+    assert!(text.contains("2 options of .config") && text.contains("12+5 boots, 1 dropped"));
+    insta::assert_snapshot!("commit_kernels", text);
+    report.comparison.control_differs.push("read+send".to_owned());
+    let text = of_boots(&report, Some(&run));
+    assert!(text.contains("Verdicts withheld: A differs from itself in read+send."), "{text}");
+    assert!(text.contains("A/A") && text.contains(" DIFFERS of read+send"), "{text}");
+    of_boots(&booted(1, false), None);
+    report.comparison = zc_analysis::compare::kernels::kernels(&[]);
+    let text = of_boots(&report, None);
+    assert!(text.contains("no round has figures of both kernels"), "{text}");
+}
+
+/// Its words, wherever a line ends.
+fn words(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn without_costs_a_message_says_what_was_shown_and_has_no_figure() {
+    let mut report = booted(3, true);
+    let text = of_boots(&report, Some(&boot(1, 1.0, true)));
+    assert!(text.contains("so nothing has a cost") && !text.contains("us/MB"), "{text}");
+    assert!(words(&text).contains("both pass bytes by read+send, sendfile and splice"), "{text}");
+    insta::assert_snapshot!("commit_kernels_emulated", text);
+    report.comparison.cells[1].new_bytes = None;
+    let text = of_boots(&report, Some(&boot(1, 1.0, true)));
+    let lost = "A alone can be measured with sendfile, B cannot.";
+    assert!(words(&text).contains(lost), "{text}");
+    let evil = "\u{1b}[31mGröße\n---\n# Signed-off-by: é".repeat(3);
+    report.comparison.cells.iter_mut().for_each(|cell| cell.label.clone_from(&evil));
+    report.comparison.differences.clear();
+    of_boots(&report, Some(&boot(1, 1.0, true)));
 }

@@ -1,29 +1,10 @@
-//! The result of `--fail-if-worse` for test frameworks, in the Kernel Test Anything Protocol: a
-//! test for each cell. What cannot be told is skipped, with the reason: it is neither passed nor
-//! failed.
-//!
-//! The format is that of Documentation/dev-tools/ktap.rst of Linux, version 1.
+//! The result of `--fail-if-worse` for test frameworks: a test for each cell.
 
 use super::{aspects, rows, sentences};
 use crate::digits::percent;
+use crate::ktap::{Outcome, Test, document};
 use crate::text::list;
 use zc_analysis::compare::{CellChange, Compared, Judgement};
-use zc_run::escape;
-
-/// A test.
-struct Test {
-    name: String,
-    /// What was measured.
-    diagnostic: Option<String>,
-    result: Outcome,
-}
-
-enum Outcome {
-    Passed,
-    Failed,
-    /// The reason.
-    Skipped(String),
-}
 
 /// The tests of all comparisons, in the order of their cells.
 pub fn tap(compared: &[Compared], judgement: &Judgement) -> String {
@@ -34,19 +15,7 @@ pub fn tap(compared: &[Compared], judgement: &Judgement) -> String {
         let named = of_comparison(compared, judgement).into_iter();
         tests.extend(named.map(|test| Test { name: format!("{prefix}{}", test.name), ..test }));
     }
-    let mut out = format!("KTAP version 1\n1..{}\n", tests.len());
-    for (test, number) in tests.iter().zip(1..) {
-        let name = words(&test.name);
-        if let Some(diagnostic) = &test.diagnostic {
-            out.push_str(&format!("# {name}: {}\n", words(diagnostic)));
-        }
-        out.push_str(&match &test.result {
-            Outcome::Passed => format!("ok {number} {name}\n"),
-            Outcome::Failed => format!("not ok {number} {name}\n"),
-            Outcome::Skipped(reason) => format!("ok {number} {name} # SKIP {}\n", words(reason)),
-        });
-    }
-    out
+    document(&tests)
 }
 
 fn of_comparison(compared: &Compared, judgement: &Judgement) -> Vec<Test> {
@@ -78,17 +47,11 @@ fn of_cell(compared: &Compared, judgement: &Judgement, cell: &CellChange) -> Tes
         Outcome::Skipped(format!("undecided whether it is worse by more than {margin}"))
     };
     let figure = rows::change(cell.judged());
-    let diagnostic = (!figure.is_empty())
+    let shown = (!figure.is_empty())
         .then(|| format!("new / old {figure}, {}, the margin is {margin}", rows::word(cell)));
-    Test { name: rows::labels(cell), diagnostic, result }
+    Test { name: rows::labels(cell), diagnostics: shown.into_iter().collect(), result }
 }
 
 fn skipped(name: &str, reason: String) -> Test {
-    Test { name: name.to_owned(), diagnostic: None, result: Outcome::Skipped(reason) }
-}
-
-/// A text that may stand in a line of results, which ends with the line and has its directive
-/// behind a `#`. Logs of kernels are in ASCII.
-fn words(text: &str) -> String {
-    escape(text, 400).replace('#', "_").replace('±', "+-")
+    Test { name: name.to_owned(), diagnostics: Vec::new(), result: Outcome::Skipped(reason) }
 }

@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
+use zc_analysis::compare::Judgement;
 use zc_analysis::compare::kernels::{Arm, Kernels};
 
 /// Output of `zc run --kernel ... --json`, and the file `kernels.json` beside the runs.
@@ -26,6 +27,8 @@ pub struct KernelsReport {
     pub config: Option<Vec<ConfigOption>>,
     /// The comparison.
     pub comparison: Kernels,
+    /// The result of `--fail-if-worse`; null where it was not given.
+    pub judgement: Option<Judgement>,
 }
 
 /// A kernel.

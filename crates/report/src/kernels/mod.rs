@@ -1,20 +1,28 @@
-//! `zc run --kernel` as text and as JSON: what was booted, what was dropped, what else differs, and a
-//! row for each cell: costs with intervals by boot, or what was counted where nothing has a cost.
+//! `zc run --kernel` as text, as JSON and as the results of tests: what was booted, what was
+//! dropped, what else differs, and a row for each cell: costs with intervals by boot, or what was
+//! counted where nothing has a cost.
 
 mod document;
 mod notes;
+mod rows;
+mod tap;
 
 pub use document::{
     BootFacts, BootOutcome, ConfigOption, GuestFacts, HostFacts, KernelFacts, KernelsReport,
     MachineFacts,
 };
+pub(crate) use notes::of_kernels;
+pub use notes::why_left_out;
+pub(crate) use rows::word;
+pub use tap::tap;
 
-use crate::digits::{bytes, percent, ratio, with_half_width};
+use self::rows::{cost, times};
+use crate::digits::bytes;
 use crate::terminal::layout::{Layout, Tone};
 use crate::terminal::note;
 use crate::terminal::table::{Column, Grid};
-use zc_analysis::compare::kernels::{BootCost, BootRatio, KernelCell};
-use zc_analysis::compare::{ChangeVerdict, JudgedBy};
+use zc_analysis::compare::ChangeVerdict;
+use zc_analysis::compare::kernels::KernelCell;
 use zc_run::escape;
 
 /// Returns one JSON document, indented, with a line feed at its end.
@@ -122,34 +130,5 @@ fn costs(report: &KernelsReport) -> Grid {
     grid
 }
 
-fn cost(cost: Option<&BootCost>) -> String {
-    cost.map_or_else(String::new, |cost| {
-        let half = cost
-            .low
-            .zip(cost.high)
-            .map(|(low, high)| (high - cost.us_per_mb).max(cost.us_per_mb - low));
-        with_half_width(cost.us_per_mb, half)
-    })
-}
-
-fn times(figure: Option<&BootRatio>) -> String {
-    figure.map_or_else(String::new, |figure| ratio(figure.ratio, figure.half_width()))
-}
-
-fn word(cell: &KernelCell) -> String {
-    let relative = match cell.judged_by {
-        Some(JudgedBy::Relative) => ", relative",
-        _ => "",
-    };
-    match cell.verdict {
-        ChangeVerdict::Better { by } => format!("better, {} less{relative}", percent(by)),
-        ChangeVerdict::Worse { by } => format!("worse, {} more{relative}", percent(by)),
-        ChangeVerdict::Same { within } => format!("same within {}", percent(within)),
-        ChangeVerdict::Undecided if cell.judged_by.is_none() => "no figure".to_owned(),
-        ChangeVerdict::Undecided => "undecided".to_owned(),
-        ChangeVerdict::Withheld => "withheld".to_owned(),
-    }
-}
-
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -2,12 +2,12 @@
 
 use super::document::{BootOutcome, KernelFacts, KernelsReport, MachineFacts};
 use crate::compare::aspects;
-use crate::compare::reason_in_words;
+use crate::compare::{reason_in_words, sentences};
 use crate::digits::percent;
 use crate::fleet::names::count;
 use crate::terminal::note::{Note, note};
 use crate::text::list;
-use zc_analysis::compare::kernels::{LeftOutBoot, WhyLeftOut};
+use zc_analysis::compare::kernels::{KernelCell, LeftOutBoot, WhyLeftOut};
 use zc_analysis::compare::{Aspect, Difference};
 use zc_run::{WHY_EMULATED, escape};
 
@@ -44,6 +44,7 @@ pub(super) fn above(report: &KernelsReport) -> Vec<Note> {
             notes.extend(last_lines.iter().map(|line| note("|", escape(line, 200))));
         }
     }
+    notes.extend(lost(report));
     notes.extend(report.comparison.left_out.iter().map(|boot| left_out(report, boot)));
     notes.extend(differences(&report.comparison.differences));
     match &report.config {
@@ -74,26 +75,43 @@ fn kernel(report: &KernelsReport, kernel: &KernelFacts, place: usize) -> Note {
 
 fn left_out(report: &KernelsReport, boot: &LeftOutBoot) -> Note {
     let which = format!("round {}, {}", boot.round, escape(&report.name(boot.arm), 40));
-    let why = match &boot.why {
+    note("left out", why_left_out(&which, &boot.why))
+}
+
+/// Why a boot of this name is in no figure.
+pub fn why_left_out(which: &str, why: &WhyLeftOut) -> String {
+    let why = match why {
         WhyLeftOut::TooFewBlocks { kept, needed } => {
             format!("{} kept, and {needed} are needed", count(*kept, "block"))
         }
         WhyLeftOut::Differs { differences } => {
             list(&differences.iter().map(aspects::text).collect::<Vec<_>>())
         }
-        WhyLeftOut::Withheld { reason } => {
-            return note("left out", reason_in_words(&which, reason));
-        }
+        WhyLeftOut::Withheld { reason } => return reason_in_words(which, reason),
     };
-    note("left out", format!("{which}: {why}"))
+    format!("{which}: {why}")
+}
+
+/// The cells that the second kernel alone cannot measure, although it was measured.
+fn lost(report: &KernelsReport) -> Option<Note> {
+    let is_lost = |cell: &&KernelCell| cell.old_bytes.is_some() && cell.new_bytes.is_none();
+    let cells = report.comparison.cells.iter().filter(is_lost);
+    let cells: Vec<String> = cells.map(|cell| escape(&cell.label, 40)).collect();
+    let is_measured = report.counts(true).1 > 0;
+    let [old, new] = report.kernels.each_ref().map(|kernel| escape(&kernel.name, 40));
+    (is_measured && !cells.is_empty()).then(|| {
+        note("lost", format!("{} can be measured under {old}, and not under {new}", list(&cells)))
+    })
+}
+
+/// Whether the names of the kernels say it already.
+pub(crate) fn of_kernels(each: &Difference) -> bool {
+    matches!(each.what, Aspect::KernelRelease | Aspect::KernelBuild | Aspect::KernelCommandLine)
 }
 
 /// What differs besides the kernel's own name.
 fn differences(all: &[Difference]) -> Vec<Note> {
-    let is_kernel = |each: &&Difference| {
-        matches!(each.what, Aspect::KernelRelease | Aspect::KernelBuild | Aspect::KernelCommandLine)
-    };
-    let others: Vec<&Difference> = all.iter().filter(|each| !is_kernel(each)).collect();
+    let others: Vec<&Difference> = all.iter().filter(|each| !of_kernels(each)).collect();
     let mut notes: Vec<Note> =
         others.iter().take(MOST).map(|each| note("differs", aspects::text(each))).collect();
     if others.len() > MOST {
@@ -136,6 +154,7 @@ pub(super) fn below(report: &KernelsReport) -> Vec<Note> {
     if !compared.emulated && !compared.net && compared.rounds > 0 {
         notes.push(crate::compare::gross());
     }
+    notes.extend(report.judgement.as_ref().map(|it| note("margin", sentences::judgement(it))));
     if report.interrupted {
         notes.push(note("interrupted", "this is what was measured by then"));
     }

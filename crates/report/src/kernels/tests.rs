@@ -1,12 +1,16 @@
 //! The texts about two kernels that do not exist.
 
+use std::collections::BTreeMap;
+
 use super::*;
+use crate::ktap::tests::parse;
 use crate::terminal::layout::Layout;
-use zc_analysis::compare::kernels::{Arm, Boot, kernels};
+use zc_analysis::compare::kernels::{Arm, Boot, judgement, kernels};
 use zc_run::{Run, SendPath};
 use zc_testkit::synthetic::{Synthetic, TrueCell};
 
-fn run(seed: u64, sendfile: f64, emulated: bool) -> Run {
+/// A run in a boot.
+pub(crate) fn run(seed: u64, sendfile: f64, emulated: bool) -> Run {
     let reference = TrueCell::new(SendPath::ReadSend, 500.0, 400.0);
     let control = reference.control();
     let sendfile = TrueCell::new(SendPath::Sendfile, 180.0 * sendfile, 390.0 * sendfile);
@@ -30,7 +34,9 @@ fn kernel(name: &str, release: &str) -> KernelFacts {
     }
 }
 
-fn report(rounds: usize, emulated: bool) -> KernelsReport {
+/// Kernels of which the second one makes sendfile a tenth dearer; its boot of the second round
+/// panics.
+pub(crate) fn report(rounds: usize, emulated: bool) -> KernelsReport {
     let arms = [(Arm::New, 1.1), (Arm::Old, 1.0), (Arm::OldAgain, 1.0)];
     let mut boots = Vec::new();
     let mut runs = Vec::new();
@@ -75,6 +81,7 @@ fn report(rounds: usize, emulated: bool) -> KernelsReport {
             option("CONFIG_TCP_AO", None, Some("y")),
         ]),
         comparison: kernels(&measured),
+        judgement: None,
     }
 }
 
@@ -94,6 +101,44 @@ fn an_emulated_machine_has_no_cost_in_any_form() {
         assert!(cell["cost"].is_null() && cell["old_cost"].is_null(), "{cell}");
         assert!(cell["old_bytes"].as_u64().unwrap() > 0, "{cell}");
     }
+}
+
+/// The tests of kernels by name, with a margin of 5 %: whether each is ok, and why it is skipped.
+fn tests(report: &KernelsReport) -> (String, BTreeMap<String, (bool, Option<String>)>) {
+    let text = tap(report, &judgement(&report.comparison, 0.05));
+    let parsed = parse(&text).unwrap_or_else(|why| panic!("{why}\n{text}"));
+    (text, parsed.into_iter().map(|(is_ok, name, why)| (name, (is_ok, why))).collect())
+}
+
+#[test]
+fn a_cell_is_a_test_that_fails_where_the_second_kernel_is_worse_or_has_it_not() {
+    let mut report = report(6, false);
+    let (text, found) = tests(&report);
+    let names = ["boots of A", "boots of B", "read+send", "sendfile", "splice"];
+    assert!(found.keys().eq(names), "{text}");
+    let are_ok = names.map(|name| found[name].0);
+    assert_eq!(are_ok, [true, false, true, false, true], "{text}");
+    assert!(found.values().all(|(_, why)| why.is_none()), "{text}");
+    insta::assert_snapshot!("kernels_tap", text);
+
+    report.comparison.cells[2].new_bytes = None;
+    let (text, found) = tests(&report);
+    assert!(!found["splice"].0 && text.contains("splice: it can be measured under A"), "{text}");
+    let told = super::text(&report, Layout::plain(100));
+    assert!(told.contains("splice can be measured under A, and not under B"), "{told}");
+    report.comparison.control_differs.push("read+send".to_owned());
+    let (text, found) = tests(&report);
+    let why = found["sendfile"].1.as_ref().unwrap();
+    assert!(why.contains("A differs from itself in read+send"), "{text}");
+}
+
+#[test]
+fn on_an_emulated_machine_the_tests_say_what_was_shown_and_skip_costs() {
+    let (text, found) = tests(&report(3, true));
+    let (is_ok, why) = &found["sendfile"];
+    assert!(is_ok & why.as_ref().unwrap().contains("emulated"), "{text}");
+    assert!(text.contains("# sendfile: both pass bytes, 9.65 GB under A"), "{text}");
+    assert!(found["boots of A"].0 && !text.contains(" the margin is"), "{text}");
 }
 
 #[test]

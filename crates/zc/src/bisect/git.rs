@@ -3,10 +3,10 @@
 
 use std::io::ErrorKind as IoKind;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 
 use zc_analysis::bisect::Told;
-use zc_run::{Error, Result, in_words};
+use zc_run::{Error, Result, escape, in_words};
 
 /// A commit: its name and the first line of its message.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,6 +26,9 @@ pub(super) struct Bisection {
     /// Arguments of git rev-list that limit it as `git bisect start` did.
     limits: (Vec<String>, Vec<String>),
 }
+
+/// What git says outside of a repository, in English.
+const NO_REPOSITORY: &str = "not a git repository";
 
 /// The commit that is checked out; `None` outside of a repository.
 ///
@@ -48,10 +51,30 @@ pub(super) fn commit(name: &str) -> Result<Commit> {
 /// A file of the git directory; `None` outside of a repository.
 ///
 /// # Errors
-/// There is no git.
+/// There is no git, or it refuses the repository, as one that is another user's.
 pub(super) fn own_file(name: &str) -> Result<Option<PathBuf>> {
-    let path = git(&["rev-parse", "--git-path", name])?;
-    Ok(path.map(|path| PathBuf::from(path.trim_end_matches('\n'))))
+    let output = output_of(&["rev-parse", "--git-path", name])?;
+    if output.status.success() {
+        let path = String::from_utf8_lossy(&output.stdout).into_owned();
+        return Ok(Some(PathBuf::from(path.trim_end_matches('\n'))));
+    }
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    if said.contains(NO_REPOSITORY) { Ok(None) } else { Err(refused(&said)) }
+}
+
+/// The error that git refuses a repository, in its own words: a sentence, and what it advises
+/// below.
+fn refused(said: &str) -> Error {
+    let mut lines = said.lines().map(str::trim).filter(|line| !line.is_empty());
+    let first = lines.next().unwrap_or("it says nothing");
+    let first = first.strip_prefix("fatal: ").unwrap_or(first);
+    let advice = lines.collect::<Vec<_>>().join(" ");
+    let error =
+        Error::failed("git-refuses", format!("git refuses this folder: {}", escape(first, 400)));
+    match advice.is_empty() {
+        true => error.help("git status says the same; git bisect works where it does not"),
+        false => error.help(escape(&advice, 600)),
+    }
 }
 
 impl Bisection {
@@ -168,15 +191,23 @@ fn unquoted(line: &str) -> Vec<String> {
 /// # Errors
 /// It cannot be started.
 fn git(words: &[&str]) -> Result<Option<String>> {
+    let output = output_of(words)?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    Ok(output.status.success().then_some(text))
+}
+
+/// What git prints, in English.
+///
+/// # Errors
+/// It cannot be started.
+fn output_of(words: &[&str]) -> Result<Output> {
     let mut command = Command::new("git");
-    command.args(words).stdin(Stdio::null()).stderr(Stdio::null());
-    let output = command.output().map_err(|error| match error.kind() {
+    command.args(words).env("LC_ALL", "C").stdin(Stdio::null());
+    command.output().map_err(|error| match error.kind() {
         IoKind::NotFound => Error::unsupported("no-git", "there is no \"git\" on this machine")
             .help("install git, or put it on the PATH"),
         _ => Error::failed("git-failed", format!("cannot start git: {}", in_words(&error))),
-    })?;
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    Ok(output.status.success().then_some(text))
+    })
 }
 
 /// The error that git is in no bisection.
@@ -196,5 +227,16 @@ mod tests {
         assert!(unquoted("\n").is_empty());
         assert_eq!(unquoted("'open"), ["open"]);
         assert_eq!(unquoted("a\\"), ["a"]);
+    }
+
+    #[test]
+    fn a_repository_that_git_refuses_is_told_in_its_words() {
+        let said = "fatal: detected dubious ownership in repository at '/x'\n\
+                    To add an exception for this directory, call:\n\n\tgit config a b\n";
+        let error = refused(said);
+        assert!(error.message.ends_with("detected dubious ownership in repository at '/x'"));
+        let advice = "To add an exception for this directory, call: git config a b";
+        assert_eq!(error.help.as_deref(), Some(advice));
+        assert!(refused("").help.is_some());
     }
 }

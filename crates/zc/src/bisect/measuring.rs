@@ -4,9 +4,11 @@ use std::path::Path;
 use std::time::Instant;
 
 use super::args::BisectArgs;
+use super::seen::{Seen, sentence, unavailable};
 use crate::busy::nothing_kept;
 use crate::compare::cell_of;
 use crate::interim::Planned;
+use crate::option_groups::S;
 use crate::run_args::StreamArgs;
 use crate::{experiment, like, planned, read, resolve, run};
 use zc_analysis::bisect::{Against, Judged, Looks, Question, log_ratios};
@@ -17,11 +19,14 @@ use zc_run::nearest::unknown_among;
 use zc_run::units::duration_text;
 use zc_run::{
     Block, Cell, Dropped, Error, ErrorKind, Experiment, Factor, Header, HostState, Level, Result,
-    Run, Support,
+    Run,
 };
 
 /// From how many blocks on it is not looked after each one: a look takes time as the blocks do.
 const OFTEN: usize = 50;
+
+/// The time for measuring a commit, if nobody says.
+const BUDGET_NS: u64 = 600 * S;
 
 /// What a commit is compared with.
 #[derive(Debug)]
@@ -42,15 +47,6 @@ pub(super) struct Plan {
     cell: String,
 }
 
-/// What came of measuring a commit.
-#[derive(Debug)]
-pub(super) struct Seen {
-    pub(super) judged: Judged,
-    /// Why it cannot be told.
-    pub(super) why: Option<String>,
-    pub(super) elapsed_s: f64,
-}
-
 impl Plan {
     /// The plan that the arguments ask for.
     ///
@@ -61,7 +57,7 @@ impl Plan {
         let mut stream = StreamArgs { ab: args.ab.clone(), ..StreamArgs::default() };
         stream.state_commands = args.state_commands.clone();
         stream.transfer.link = args.link;
-        stream.measuring.length.budget = Some(args.budget);
+        stream.measuring.length.budget = Some(args.budget.unwrap_or(BUDGET_NS));
         let (spec, mut stream) = match (&args.good, &args.like) {
             (Some(file), _) | (None, Some(file)) => like::repeated(file, stream)?,
             (None, None) => {
@@ -140,12 +136,8 @@ impl Plan {
 
     /// Why a run does not tell.
     fn why(&self, question: Question, run: &Run, judged: &Judged, compared: &Compared) -> String {
-        let is_own = |row: &&zc_run::SupportRow| self.cell.starts_with(&row.name);
-        let row = run.header.unavailable.iter().find(is_own);
-        if let Some(Support::No(no)) = row.map(|row| &row.support)
-            && run.header.plan.cells.iter().all(|cell| cell.label != self.cell)
-        {
-            return format!("\"{}\" cannot be measured here: {}", self.cell, no.reason);
+        if let Some(why) = unavailable(run, &self.cell) {
+            return why;
         }
         if let Some(error) = nothing_kept(run) {
             return sentence(error);
@@ -173,14 +165,6 @@ impl Plan {
 /// Whether an error would come at every commit.
 fn stops_all(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::Interrupted | ErrorKind::Usage | ErrorKind::Input | ErrorKind::Output)
-}
-
-/// An error as a part of a sentence.
-fn sentence(error: Error) -> String {
-    match error.help {
-        Some(help) => format!("{} ({help})", error.message),
-        None => error.message,
-    }
 }
 
 /// The label of a cell in state B, by its name without the state.

@@ -8,21 +8,26 @@
 mod args;
 mod build;
 mod git;
+mod in_guests;
 mod log;
 mod measuring;
+mod seen;
 
 pub(crate) use args::BisectArgs;
 
 use std::path::PathBuf;
 
 use self::git::{Bisection, Commit, no_bisection};
+use self::in_guests::Guests;
 use self::log::Log;
-use self::measuring::{Plan, Seen};
+use self::measuring::Plan;
+use self::seen::Seen;
 use crate::format::WidthArgs;
 use crate::{interrupt, render, tell};
 use zc_analysis::bisect::{
-    Answer, Entry, Judged, Question, Told, error_share, error_spent, steps_left,
+    Against, Answer, Entry, Judged, Question, Told, error_share, error_spent, steps_left,
 };
+use zc_kernel::stop::Stop;
 use zc_report::bisect::{self as report, Left};
 use zc_run::{Error, ErrorKind, Result};
 
@@ -72,7 +77,7 @@ pub(crate) fn run(args: &BisectArgs) -> Result<u8> {
     let commit = git::checked_out()?
         .unwrap_or_else(|| Commit { name: "unknown".to_owned(), subject: String::new() });
     let mut place = Place::new(args, bisection)?;
-    let plan = Plan::new(args, path)?;
+    let measuring = Measuring::new(args, path)?;
     let error = match (&place.bisection, args.steps) {
         (_, Some(steps)) => args.error / steps as f64,
         (None, None) => args.error,
@@ -83,7 +88,7 @@ pub(crate) fn run(args: &BisectArgs) -> Result<u8> {
     };
     let seen = match build::run(&args.command, &stop)? {
         Some(why) => Seen { judged: Judged::default(), why: Some(why), elapsed_s: 0.0 },
-        None => plan.measure(Question { worse, error })?,
+        None => measuring.measure(Question { worse, error }, &stop)?,
     };
     let Seen { judged, why, elapsed_s } = seen;
     let answer = match judged.answer {
@@ -98,7 +103,7 @@ pub(crate) fn run(args: &BisectArgs) -> Result<u8> {
         commit: commit.name,
         subject: commit.subject,
         cell: path.clone(),
-        reference: plan.against(),
+        reference: measuring.against(),
         worse,
         answer,
         why,
@@ -116,6 +121,37 @@ pub(crate) fn run(args: &BisectArgs) -> Result<u8> {
         Told::Bad => BAD,
         Told::Skip => SKIP,
     })
+}
+
+/// How commits are measured.
+enum Measuring {
+    OnHost(Box<Plan>),
+    InGuests(Box<Guests>),
+}
+
+impl Measuring {
+    fn new(args: &BisectArgs, path: &str) -> Result<Self> {
+        Ok(match &args.kernel {
+            Some(kernel) => Self::InGuests(Box::new(Guests::new(args, kernel, path)?)),
+            None => Self::OnHost(Box::new(Plan::new(args, path)?)),
+        })
+    }
+
+    /// What commits are compared with.
+    fn against(&self) -> Against {
+        match self {
+            Self::OnHost(plan) => plan.against(),
+            Self::InGuests(_) => Against::GoodKernel,
+        }
+    }
+
+    /// Measures the commit that is checked out.
+    fn measure(&self, question: Question, stop: &Stop) -> Result<Seen> {
+        match self {
+            Self::OnHost(plan) => plan.measure(question),
+            Self::InGuests(guests) => guests.measure(question, stop),
+        }
+    }
 }
 
 fn print_report(args: &BisectArgs, bisection: Bisection) -> Result<u8> {

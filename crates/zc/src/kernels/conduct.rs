@@ -25,22 +25,22 @@ const BOOTING_EMULATED: Duration = Duration::from_secs(300);
 const LAST_LINES: usize = 8;
 
 /// How often both kernels are booted and what for.
-pub(super) struct Plan<'a> {
-    pub(super) names: [String; 2],
+pub(crate) struct Plan<'a> {
+    pub(crate) names: [String; 2],
     /// The words of `zc run` in a boot, besides its budget and file.
-    pub(super) words: Vec<OsString>,
-    pub(super) seed: u64,
+    pub(crate) words: Vec<OsString>,
+    pub(crate) seed: u64,
     /// The most rounds.
-    pub(super) rounds: usize,
+    pub(crate) rounds: usize,
     /// No round begins that would not be over by then.
-    pub(super) budget: Option<Duration>,
-    pub(super) boot_budget_ns: u64,
+    pub(crate) budget: Option<Duration>,
+    pub(crate) boot_budget_ns: u64,
     /// The folder of the runs.
-    pub(super) out: &'a Path,
+    pub(crate) out: &'a Path,
 }
 
 /// Where both kernels are booted.
-pub(super) trait Place {
+pub(crate) trait Place {
     /// Boots a kernel and makes its run there; `None`: it was stopped.
     ///
     /// # Errors
@@ -52,37 +52,37 @@ pub(super) trait Place {
 }
 
 /// A boot that is wanted.
-pub(super) struct Wanted<'a> {
-    pub(super) arm: Arm,
+pub(crate) struct Wanted<'a> {
+    pub(crate) arm: Arm,
     /// The name that its run gets in the folder.
-    pub(super) file: &'a str,
+    pub(crate) file: &'a str,
     /// The file of the first run, whose rates it takes.
-    pub(super) first: Option<&'a str>,
+    pub(crate) first: Option<&'a str>,
 }
 
 /// What came of a boot.
-pub(super) struct Booted {
-    pub(super) took: Duration,
+pub(crate) struct Booted {
+    pub(crate) took: Duration,
     /// Why it has left no run, and last lines.
-    pub(super) failed: Option<(String, Vec<String>)>,
+    pub(crate) failed: Option<(String, Vec<String>)>,
 }
 
 /// A boot that was made.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Made {
-    pub(super) round: usize,
-    pub(super) arm: Arm,
-    pub(super) took: Duration,
+pub(crate) struct Made {
+    pub(crate) round: usize,
+    pub(crate) arm: Arm,
+    pub(crate) took: Duration,
     /// The name of its file, or why there is none, with last lines.
-    pub(super) file: std::result::Result<String, (String, Vec<String>)>,
+    pub(crate) file: std::result::Result<String, (String, Vec<String>)>,
 }
 
 /// What was made.
-pub(super) struct Conducted {
-    pub(super) boots: Vec<Made>,
-    pub(super) interrupted: bool,
+pub(crate) struct Conducted {
+    pub(crate) boots: Vec<Made>,
+    pub(crate) interrupted: bool,
     /// Why no further boot could be made.
-    pub(super) error: Option<Error>,
+    pub(crate) error: Option<Error>,
 }
 
 impl Plan<'_> {
@@ -91,21 +91,21 @@ impl Plan<'_> {
     }
 
     /// The words of a run, after `zc run` and the name of its file.
-    pub(super) fn words_of_run(&self) -> Vec<OsString> {
+    pub(crate) fn words_of_run(&self) -> Vec<OsString> {
         let budget = units::duration_text(self.boot_budget_ns);
         let first = ["--budget", &budget].map(OsString::from);
         first.into_iter().chain(self.words.iter().cloned()).collect()
     }
 
     /// The words of a run that this program makes and saves as `out`.
-    pub(super) fn words(&self, program: &str, out: &str) -> Vec<OsString> {
+    pub(crate) fn words(&self, program: &str, out: &str) -> Vec<OsString> {
         let first = [program, "run", "--out", out].map(OsString::from);
         first.into_iter().chain(self.words_of_run()).collect()
     }
 }
 
 /// The place of a boot's kernel among the two.
-pub(super) fn place_of(arm: Arm) -> usize {
+pub(crate) fn place_of(arm: Arm) -> usize {
     usize::from(arm == Arm::New)
 }
 
@@ -113,9 +113,8 @@ pub(super) fn place_of(arm: Arm) -> usize {
 ///
 /// # Errors
 /// The first boot cannot be made at all: that is no boot that failed.
-pub(super) fn conduct(plan: &Plan<'_>, place: &mut dyn Place, stop: &Stop) -> Result<Conducted> {
+pub(crate) fn conduct(plan: &Plan<'_>, place: &mut dyn Place, stop: &Stop) -> Result<Conducted> {
     let began = Instant::now();
-    let (kernels, _) = place.facts(&plan.names);
     let mut boots: Vec<Made> = Vec::new();
     for (round, order) in (1..=plan.rounds).zip(orders(plan.seed)) {
         let of_a_round = began.elapsed() / (round as u32 - 1).max(1);
@@ -124,13 +123,8 @@ pub(super) fn conduct(plan: &Plan<'_>, place: &mut dyn Place, stop: &Stop) -> Re
         }
         for arm in order {
             let first = boots.iter().find_map(|boot| boot.file.as_ref().ok()).cloned();
-            let file = format!("r{round:02}-{}.jsonl.gz", plan.name(arm).replace(' ', "-"));
-            let wanted = Wanted { arm, file: &file, first: first.as_deref() };
-            let (interrupted, error) = match place.boot(plan, &wanted, stop) {
-                Ok(Some(Booted { took, failed })) => {
-                    let file = failed.map_or(Ok(file), Err);
-                    let made = Made { round, arm, took, file };
-                    said(plan, &made, &kernels[place_of(arm)].release);
+            let (interrupted, error) = match one(plan, place, round, arm, first.as_deref(), stop) {
+                Ok(Some(made)) => {
                     boots.push(made);
                     continue;
                 }
@@ -144,10 +138,32 @@ pub(super) fn conduct(plan: &Plan<'_>, place: &mut dyn Place, stop: &Stop) -> Re
     Ok(Conducted { boots, interrupted: false, error: None })
 }
 
+/// Makes a boot, and says what came of it; `None`: it was stopped. All boots send at the rates of
+/// the `first` run.
+///
+/// # Errors
+/// Nothing can be booted there, or not any more.
+pub(crate) fn one(
+    plan: &Plan<'_>,
+    place: &mut dyn Place,
+    round: usize,
+    arm: Arm,
+    first: Option<&str>,
+    stop: &Stop,
+) -> Result<Option<Made>> {
+    let file = format!("r{round:02}-{}.jsonl.gz", plan.name(arm).replace(' ', "-"));
+    let wanted = Wanted { arm, file: &file, first };
+    let Some(Booted { took, failed }) = place.boot(plan, &wanted, stop)? else { return Ok(None) };
+    let made = Made { round, arm, took, file: failed.map_or(Ok(file), Err) };
+    let (kernels, _) = place.facts(&plan.names);
+    said(plan, &made, &kernels[place_of(arm)].release);
+    Ok(Some(made))
+}
+
 /// Guests on this machine.
-pub(super) struct Guests<'a> {
-    pub(super) kernels: &'a [Kernel; 2],
-    pub(super) machine: &'a Machine,
+pub(crate) struct Guests<'a> {
+    pub(crate) kernels: &'a [Kernel; 2],
+    pub(crate) machine: &'a Machine,
 }
 
 impl Place for Guests<'_> {

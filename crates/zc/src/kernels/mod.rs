@@ -10,18 +10,22 @@ mod result;
 mod rounds;
 mod words;
 
+pub(crate) use conduct::{Guests, Made, Plan, one as boot_once};
+pub(crate) use rounds::orders;
+
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use self::conduct::{Conducted, Guests, Place, Plan};
+use self::conduct::{Conducted, Place};
 use self::machine::Host;
+use self::result::Answer;
 use self::words::There;
+use super::folder::Folder;
 use super::format::FormatArgs;
 use super::kernel_args::{BOOT_NS, EMULATED_BOOT_NS, KernelArgs, Named};
 use super::remote::{RemoteArgs, Towards};
 use super::run_args::RunArgs;
-use super::tune::Folder;
 use super::{interrupt, tell};
 use zc_fleet::plan::drawn_seed;
 use zc_guest::{Accelerator, Kernel, Machine};
@@ -37,7 +41,7 @@ const BUDGET: Duration = Duration::from_secs(20 * 60);
 const EMULATED_ROUNDS: usize = 2;
 
 /// Compares two kernels under the line of an experiment, in guests or on the machine that is named.
-/// `check` checks the options of the run itself.
+/// `check` checks the options of the run itself. Returns the exit code.
 ///
 /// # Errors
 /// - [`ErrorKind::Usage`]: an option is not valid, or of no use there; the machine is this one.
@@ -54,14 +58,14 @@ pub(super) fn run(
     args: &KernelArgs,
     remote: &RemoteArgs,
     check: impl FnOnce() -> Result<()>,
-) -> Result<()> {
+) -> Result<u8> {
     let typed: Vec<OsString> = std::env::args_os().skip(1).collect();
     let reached = remote.machine()?;
     let there = if reached.is_some() { There::Machine } else { There::Guest };
     let words = words::of_run(&typed, there)?;
     check()?;
     let named = args.two()?;
-    let Some(measuring) = line.measuring() else { return Ok(()) };
+    let Some(measuring) = line.measuring() else { return Ok(0) };
     let out = measuring.out.clone().unwrap_or_else(default_folder);
     check_folder(&out)?;
     let stop = interrupt::flag()?;
@@ -87,7 +91,7 @@ pub(super) fn run(
             });
             // However that ended.
             match (done, host.leave(&stop)) {
-                (Ok(()), left) => left,
+                (Ok(code), left) => left.map(|()| code),
                 (Err(error), Ok(())) => Err(error),
                 (Err(error), Err(left)) => {
                     tell::warning(&left.message, left.help.as_deref());
@@ -105,7 +109,7 @@ fn in_guests(
     args: &KernelArgs,
     format: FormatArgs,
     stop: &Stop,
-) -> Result<()> {
+) -> Result<u8> {
     let machine = Machine::find()?;
     machine.check_memory()?;
     if let Some(command) = &args.build {
@@ -141,7 +145,7 @@ fn in_guests(
     finish(&plan, &place, conducted, config, args, format)
 }
 
-/// Prints what was measured, and says how it ended.
+/// Prints what was measured, says how it ended, and returns the exit code.
 ///
 /// # Errors
 /// It did not end well, or nothing can be printed.
@@ -152,20 +156,24 @@ fn finish(
     config: Option<Vec<zc_guest::ConfigDifference>>,
     args: &KernelArgs,
     format: FormatArgs,
-) -> Result<()> {
+) -> Result<u8> {
     let Conducted { boots, interrupted, error } = conducted;
-    let config_diff = args.config_diff;
-    let answer = result::Asked { plan, place, boots, interrupted, config, config_diff, format };
-    let measured = result::print(answer)?;
+    let is_cut = interrupted || error.is_some();
+    let answer = result::Asked { plan, place, boots, interrupted: is_cut, config, args, format };
+    let printed = result::print(answer);
     if let Some(error) = error {
+        if let Err(other) = printed {
+            tell::error(&other);
+        }
         return Err(error);
     }
+    let printed = printed?;
     if interrupted {
         return Err(Error::interrupted("interrupted; what was measured by then has been printed"));
     }
-    match measured {
-        None => Ok(()),
-        Some(name) => {
+    match printed {
+        Answer::Code(code) => Ok(code),
+        Answer::NotMeasured(name) => {
             let message = format!("no boot of the kernel \"{name}\" was measured");
             Err(Error::new(ErrorKind::NothingKept, "kernel-not-measured", message)
                 .help("the table says why each of them was dropped"))

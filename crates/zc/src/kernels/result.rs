@@ -2,14 +2,19 @@
 //! as JSON, which is also kept beside the runs.
 
 use super::super::apart::{self, Document};
+use super::super::compare::code_of;
+use super::super::experiment;
 use super::super::format::FormatArgs;
+use super::super::kernel_args::KernelArgs;
 use super::super::read::Saved;
 use super::super::{render, replace, tell};
 use super::conduct::{Made, Place, Plan};
-use zc_analysis::compare::kernels::{Arm, Boot, kernels};
+use zc_analysis::compare::kernels::{Arm, Boot, judgement, kernels};
 use zc_guest::ConfigDifference;
-use zc_report::Layout;
-use zc_report::kernels::{BootFacts, BootOutcome, ConfigOption, KernelsReport, config, json, text};
+use zc_report::kernels::{
+    BootFacts, BootOutcome, ConfigOption, KernelsReport, config, json, tap, text,
+};
+use zc_report::{Layout, commit_message};
 use zc_run::{Result, Run};
 
 /// What is printed, and how.
@@ -19,48 +24,70 @@ pub(super) struct Asked<'a> {
     pub(super) boots: Vec<Made>,
     pub(super) interrupted: bool,
     pub(super) config: Option<Vec<ConfigDifference>>,
-    pub(super) config_diff: bool,
+    pub(super) args: &'a KernelArgs,
     pub(super) format: FormatArgs,
 }
 
-/// Prints the answer. Returns the name of a kernel of which no boot was measured, if there is one.
+/// What came of it.
+pub(super) enum Answer {
+    /// The exit code.
+    Code(u8),
+    /// No boot of the kernel of this name was measured.
+    NotMeasured(String),
+}
+
+/// The code of a document whose first kernel has no run; that of the second one follows. No answer
+/// has it.
+const NOT_MEASURED: u8 = 200;
+
+/// Prints the answer.
 ///
 /// # Errors
 /// stdout or the folder cannot be written.
-pub(super) fn print(asked: Asked<'_>) -> Result<Option<String>> {
+pub(super) fn print(asked: Asked<'_>) -> Result<Answer> {
     let columns = render::columns(asked.format.width);
     let (out, names) = (asked.plan.out, asked.plan.names.clone());
-    let (is_json, with_config) = (asked.format.json, asked.config_diff);
+    let command = experiment::command();
     let opened: Vec<Option<Result<Saved>>> = asked
         .boots
         .iter()
         .map(|made| made.file.as_ref().ok().map(|file| Saved::open(&out.join(file))))
         .collect();
     let document = apart::document(|| {
-        let report = report(&asked, opened);
-        let shown = if is_json {
-            json(&report)
-        } else {
-            let mut shown = text(&report, Layout { columns, verbose: true, colour: false });
-            if let Some(options) = report.config.as_ref().filter(|_| with_config) {
-                shown.push('\n');
-                shown.push_str(&config(options, names.each_ref().map(String::as_str)));
+        let (report, run) = report(&asked, opened);
+        let shown = match &report.judgement {
+            _ if asked.format.json => json(&report),
+            _ if asked.format.commit_message => {
+                commit_message::kernels(&report, &command, run.as_ref())
             }
-            shown
+            Some(judgement) if asked.args.tap => tap(&report, judgement),
+            _ => {
+                let mut shown = text(&report, Layout { columns, verbose: true, colour: false });
+                if let Some(options) = report.config.as_ref().filter(|_| asked.args.config_diff) {
+                    shown.push('\n');
+                    shown.push_str(&config(options, names.each_ref().map(String::as_str)));
+                }
+                shown
+            }
         };
         let is_missing = |is_new: bool| report.counts(is_new).1 == 0;
-        // 1 and 2: the kernel without a run.
-        let code =
-            [false, true].into_iter().position(is_missing).map_or(0, |place| place as u8 + 1);
+        let code = match [false, true].into_iter().position(is_missing) {
+            Some(place) => NOT_MEASURED + place as u8,
+            None => report.judgement.as_ref().map_or(0, |judgement| code_of(judgement.outcome)),
+        };
         Ok(Document { aside: json(&report), ..Document::with_code(shown, code) })
     })?;
-    replace::file(&out.join("kernels.json"), &document.aside)?;
+    let kept = replace::file(&out.join("kernels.json"), &document.aside);
     tell::result(&document.bytes)?;
-    Ok(usize::from(document.code).checked_sub(1).and_then(|place| names.get(place)).cloned())
+    kept?;
+    let missing = document.code.checked_sub(NOT_MEASURED);
+    let missing = missing.and_then(|place| names.get(usize::from(place)));
+    Ok(missing.map_or(Answer::Code(document.code), |name| Answer::NotMeasured(name.clone())))
 }
 
-/// The whole document. A run that cannot be read is a boot that was dropped.
-fn report(asked: &Asked<'_>, opened: Vec<Option<Result<Saved>>>) -> KernelsReport {
+/// The whole document, and the run of a boot, of the second kernel if there is one. A run that
+/// cannot be read is a boot that was dropped.
+fn report(asked: &Asked<'_>, opened: Vec<Option<Result<Saved>>>) -> (KernelsReport, Option<Run>) {
     let plan = asked.plan;
     let mut boots: Vec<BootFacts> = Vec::new();
     let mut runs: Vec<(usize, Arm, Run)> = Vec::new();
@@ -86,10 +113,11 @@ fn report(asked: &Asked<'_>, opened: Vec<Option<Result<Saved>>>) -> KernelsRepor
     }
     let measured: Vec<Boot<'_>> =
         runs.iter().map(|(round, arm, run)| Boot { round: *round, arm: *arm, run }).collect();
-    let word = |word: std::ffi::OsString| word.to_string_lossy().into_owned();
     let comparison = kernels(&measured);
+    let judgement = asked.args.fail_if_worse.map(|margin| judgement(&comparison, margin));
+    let word = |word: std::ffi::OsString| word.to_string_lossy().into_owned();
     let (kernels, machine) = asked.place.facts(&plan.names);
-    KernelsReport {
+    let report = KernelsReport {
         kernels,
         machine,
         seed: plan.seed,
@@ -99,7 +127,10 @@ fn report(asked: &Asked<'_>, opened: Vec<Option<Result<Saved>>>) -> KernelsRepor
         interrupted: asked.interrupted,
         config: asked.config.as_ref().map(|options| options.iter().map(option).collect()),
         comparison,
-    }
+        judgement,
+    };
+    let place = runs.iter().position(|(_, arm, _)| *arm == Arm::New).unwrap_or(0);
+    (report, runs.into_iter().nth(place).map(|(_, _, run)| run))
 }
 
 fn option(difference: &ConfigDifference) -> ConfigOption {

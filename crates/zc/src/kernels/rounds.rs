@@ -8,7 +8,7 @@ use rand_pcg::Pcg64;
 use zc_analysis::compare::kernels::Arm;
 
 /// The orders of the rounds, one after the other, without end: a function of the seed.
-pub(super) fn orders(seed: u64) -> impl Iterator<Item = [Arm; 3]> {
+pub(crate) fn orders(seed: u64) -> impl Iterator<Item = [Arm; 3]> {
     let mut random = Pcg64::seed_from_u64(seed);
     std::iter::repeat_with(move || {
         let mut order = [Arm::Old, Arm::OldAgain, Arm::New];

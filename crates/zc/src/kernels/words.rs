@@ -15,7 +15,7 @@ pub(super) enum There {
 }
 
 /// Options that the run does not get.
-const OWN: [&str; 14] = [
+const OWN: [&str; 17] = [
     "kernel",
     "boots",
     "boot",
@@ -23,10 +23,13 @@ const OWN: [&str; 14] = [
     "boot-budget",
     "build",
     "config-diff",
+    "fail-if-worse",
+    "tap",
     "budget",
     "seed",
     "out",
     "json",
+    "commit-message",
     "verbose",
     "columns",
     "wait-until-quiet",
@@ -56,13 +59,11 @@ const NOT_ON_MACHINE: [(&str, &str); 9] = [
     ("config-diff", "it is of kernels on this host"),
 ];
 
+const FORMS: &str = "two kernels have a table, --json, --commit-message and --tap";
+
 /// Options that are of no use with two kernels at all.
-const NOT_THERE: [(&str, &str); 4] = [
-    ("csv", "two kernels have a table and --json"),
-    ("commit-message", "two kernels have a table and --json"),
-    ("markdown", "two kernels have a table and --json"),
-    ("like", "a saved run is not of a guest"),
-];
+const NOT_THERE: [(&str, &str); 3] =
+    [("csv", FORMS), ("markdown", FORMS), ("like", "a saved run is not of a guest")];
 
 /// The words after `run`; `typed` are those after the name of the program.
 ///
@@ -126,6 +127,7 @@ mod tests {
             ("run sizes --kernel A=a --paths sendfile --kernel B=b -v", "sizes --paths sendfile"),
             ("run --budget 5min --boots 3 --seed=4 --link veth --json --out d", "--link veth"),
             ("run --strict --wait-until-quiet 5s --config-diff --build make", "--strict"),
+            ("run --fail-if-worse 5% --tap --quick --commit-message", "--quick"),
         ] {
             assert_eq!(of(typed).unwrap(), words, "{typed}");
         }
@@ -133,13 +135,7 @@ mod tests {
 
     #[test]
     fn what_a_guest_cannot_follow_is_refused() {
-        for typed in [
-            "run --ab true",
-            "run --remote=box",
-            "run --via ssh",
-            "run --csv",
-            "run --commit-message",
-        ] {
+        for typed in ["run --ab true", "run --remote=box", "run --via ssh", "run --csv"] {
             assert_eq!(of(typed).unwrap_err().id, "option-not-with-kernels", "{typed}");
         }
         assert_eq!(of("run --boot kexec").unwrap_err().id, "option-needs-another");

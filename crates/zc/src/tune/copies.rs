@@ -7,7 +7,8 @@ use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use super::folder::Folder;
+use super::super::folder::Folder;
+use super::mix::FILES;
 use super::server::Server;
 use super::stand_in;
 use zc_analysis::tune::Fate;
@@ -75,11 +76,11 @@ impl<'a> Copies<'a> {
         configured: &'a dyn Configured,
         folder: &'a Folder,
     ) -> Result<Self> {
-        let site = configured.site();
+        let (site, files) = (configured.site(), folder.place(FILES));
         let as_root = rustix::process::geteuid().is_root();
         let mut shadow = Shadow {
-            root: Some(folder.files().to_string_lossy().into_owned()),
-            is_link: folder.files().join(OWN_LOCATION.trim_matches('/')).is_symlink(),
+            root: Some(files.to_string_lossy().into_owned()),
+            is_link: files.join(OWN_LOCATION.trim_matches('/')).is_symlink(),
             own_location: !site.answers_files,
             as_root,
             known_user: configured.user().is_none_or(|(user, group)| is_known(&user, &group)),

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use super::folder::Folder;
+use super::super::folder::Folder;
 use super::reading::in_path;
 use zc_run::{Error, Result};
 use zc_servers::Http2;

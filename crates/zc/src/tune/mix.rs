@@ -6,16 +6,19 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::super::apart::{self, Document};
+use super::super::folder::Folder;
 use super::super::log_format;
 use super::super::log_input::LogInput;
 use super::args::SiteArgs;
-use super::folder::Folder;
 use zc_access_log::{
     AskedKind, AskedMix, AskedOptions, Format, LeftOut, MixBuilder, MixDraw, Spoken, read_log,
 };
 use zc_run::{Error, Result};
 use zc_servers::{MixFiles, mix_of_root, write_mix};
 use zc_tune::OWN_LOCATION;
+
+/// The folder of the files that are asked for, in that of the tuning.
+pub(super) const FILES: &str = "files";
 
 /// Below this share of what is sent shorter, it is not worth a sentence.
 const FEW: f64 = 0.001;
@@ -60,12 +63,13 @@ impl Mix {
     /// # Errors
     /// They do not fit, or the user's folder has none.
     pub(super) fn files(&self, folder: &Folder, root: Option<&Path>) -> Result<MixFiles> {
+        let place = folder.make(FILES)?;
         let Some(root) = root else {
-            return write_mix(&self.mix, &folder.files(), OWN_LOCATION, 0);
+            return write_mix(&self.mix, &place, OWN_LOCATION, 0);
         };
         let files = mix_of_root(&self.mix, root, OWN_LOCATION)?;
         let root = std::path::absolute(root).unwrap_or_else(|_| root.to_owned());
-        let link = folder.files().join(OWN_LOCATION.trim_matches('/'));
+        let link = place.join(OWN_LOCATION.trim_matches('/'));
         symlink(&root, &link).map_err(|error| Error::os("link the folder of files", error))?;
         Ok(files)
     }

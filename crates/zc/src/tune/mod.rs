@@ -9,7 +9,6 @@
 mod apache;
 mod args;
 mod copies;
-mod folder;
 mod http2;
 mod mix;
 mod nginx;
@@ -20,7 +19,6 @@ mod spoken;
 mod stand_in;
 
 pub(super) use args::TuneArgs;
-pub(super) use folder::{Folder, keep as keep_folder};
 
 use std::collections::HashSet;
 
@@ -31,6 +29,7 @@ use self::mix::Mix;
 use self::nginx::Nginx;
 use self::phases::{Asked, measure};
 use self::server::Server;
+use super::folder::Folder;
 use super::format::WidthArgs;
 use super::{interrupt, render, replace, tell};
 use zc_analysis::tune::{Fate, Line, Outcome, Question};
@@ -73,7 +72,7 @@ fn tune(server: &dyn Server, args: &SiteArgs) -> Result<()> {
     let http2 = args.http2.then(|| http2::http2(&*configured)).transpose()?;
     let mix = Mix::read(args)?;
 
-    let folder = Folder::create()?;
+    let folder = Folder::named("zc-tune-")?;
     let mut files = mix.files(&folder, args.root.as_deref())?;
     let http2 = http2.map(|http2| http2.within(&folder)).transpose()?;
     let reuse = spoken::reuse(args.requests_per_connection, mix.spoken());

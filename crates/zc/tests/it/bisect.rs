@@ -181,6 +181,12 @@ fn what_is_wrong_with_every_commit_ends_the_bisection() {
         let output = repository.zc(&words.concat()).finish().unwrap();
         assert_eq!(refused(&output, 128), id, "{words:?}");
     }
+    // As git takes a repository of another user's.
+    let mut others = repository.zc(&[&asked[..], &STATES].concat());
+    let others = others.env("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1").env("LC_ALL", "C.UTF-8");
+    let others = others.finish().unwrap();
+    assert_eq!(refused(&others, 128), "git-refuses");
+    assert!(stderr(&others).contains("dubious ownership"), "{}", stderr(&others));
     let no_git = repository.zc(&[&asked[..], &STATES].concat()).env("PATH", path).finish();
     assert_eq!(refused(&no_git.unwrap(), 128), "no-git");
     assert!(repository.log().is_empty());

@@ -7,7 +7,12 @@ use std::process::{Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::support::{Bounded as _, failed, refused, stderr, text, until, zc_in};
+use zc_run::{Run, SendPath};
+use zc_testkit::synthetic::{Synthetic, TrueCell};
+
+use crate::support::{
+    Bounded as _, ZC, failed, on_emulated_cpu, refused, stderr, text, until, with_kvm, zc_in,
+};
 
 /// The beginning of a bzImage of this release.
 fn bzimage(release: &str) -> Vec<u8> {
@@ -135,6 +140,21 @@ esac";
 }
 
 #[test]
+fn what_was_measured_is_printed_where_a_guest_cannot_be_started_any_more() {
+    let folder = folder(Some("rm bin/qemu-system-x86_64; echo 4 >/dev/fd/4"));
+    let options = ["--boots", "2", "--out", "runs"];
+    // No other QEMU is found instead: it was looked for at the start.
+    let output = compare(folder.path(), &options).finish().unwrap();
+    assert_eq!(failed(&output, 1), "system-call-failed");
+    let shown = text(&output.stdout);
+    assert!(shown.contains("zc run ended in it with 4"), "{shown}");
+    assert!(shown.contains("this is what was measured by then"), "{shown}");
+    let kept = std::fs::read_to_string(folder.path().join("runs/kernels.json")).unwrap();
+    let kept: serde_json::Value = serde_json::from_str(&kept).unwrap();
+    assert_eq!(kept["boots"].as_array().unwrap().len(), 1);
+}
+
+#[test]
 fn configurations_of_packages_are_compared() {
     let folder = folder(Some("exit 1"));
     // dpkg-deb -x PACKAGE FOLDER
@@ -175,4 +195,122 @@ fn a_guest_ends_with_zc_and_ctrl_c_prints_what_there_is() {
         until("the guest is gone", || gone().then_some(()));
         assert_eq!(code.is_some(), text(&output.stdout).contains("this is what was measured"));
     }
+}
+
+/// The run of a boot in which sendfile costs so many times what it usually does.
+fn run(seed: u64, factor: f64) -> Run {
+    let reference = TrueCell::new(SendPath::ReadSend, 500.0, 400.0);
+    let control = reference.control();
+    let sendfile = TrueCell::new(SendPath::Sendfile, 180.0 * factor, 390.0 * factor);
+    let cells = vec![reference, sendfile, control];
+    let quiet = Synthetic { block_drift: 0.0, noise: 0.02, ..Synthetic::default() };
+    Synthetic { cells, seed, blocks: 8, ..quiet }.run()
+}
+
+/// A stand-in for QEMU that leaves a run of each boot, by these lines; `$kernel` is old or new. A
+/// kernel in which that is written panics.
+fn leaves_runs(lines: &str) -> String {
+    format!(
+        "for word; do case $word in *mount_tag=share*) share=${{word##*path=}} ;; esac; done
+case \"$*\" in *'/old -'*) kernel=old ;; *) kernel=new ;; esac
+if grep -aq panics $kernel; then
+    printf '[ 1.1] Kernel panic - not syncing: out of luck\\n' >/dev/fd/5
+    exit
+fi
+{lines}
+echo 0 >/dev/fd/4"
+    )
+}
+
+#[test]
+fn test_frameworks_and_commits_get_what_emulated_kernels_have_shown() {
+    // Both boots of the old kernel leave the runs of both, of which zc looks at its own.
+    let folder = folder(Some(&leaves_runs(
+        "if [ $kernel = old ]; then cp run \"$share/r01-A.jsonl.gz\"; fi
+[ $kernel = old ] && name=A-again || name=B
+cp run \"$share/r01-$name.jsonl.gz\"",
+    )));
+    let mut emulated = run(1, 1.0);
+    emulated.header.host.hypervisor = Some("qemu-tcg".to_owned());
+    std::fs::write(folder.path().join("run"), zc_run::run_lines(&emulated)).unwrap();
+    let tap = ["--boots", "1", "--out", "a", "--fail-if-worse", "5%", "--tap"];
+    let output = compare(folder.path(), &tap).finish().unwrap();
+    assert_eq!(output.status.code(), Some(12), "{}", stderr(&output));
+    let shown = text(&output.stdout);
+    assert!(
+        shown.starts_with("KTAP version 1\n1..4\n# boots of A: Linux 6.1.2: 2 of 2"),
+        "{shown}"
+    );
+    assert!(shown.contains("\nok 4 sendfile # SKIP the CPU is emulated"), "{shown}");
+    let commit = ["--boots", "1", "--out", "b", "--commit-message"];
+    let output = compare(folder.path(), &commit).finish().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let shown = text(&output.stdout);
+    assert!(shown.starts_with("  $ zc run --kernel A=old --kernel B=new"), "{shown}");
+    assert!(shown.contains("Linux 6.1.2 -> 6.1.3 ") && shown.lines().count() <= 8, "{shown}");
+    assert!(shown.contains("so nothing has a cost") && !shown.contains("us/MB"), "{shown}");
+}
+
+/// `zc bisect` of the kernel of one commit.
+fn bisect(good: &str, kernel: &str, more: &str) -> String {
+    format!(
+        "PATH=\"$PWD/bin:$PATH\" TMPDIR=$PWD COLUMNS=200 GOOD={good} exec {ZC} bisect \
+         --path sendfile --worse 20% --error 20% --steps 1 --log log --good {good} \
+         --kernel {kernel} {more}"
+    )
+}
+
+#[test]
+fn a_commit_whose_kernel_is_dearer_is_bad_and_one_that_panics_is_skipped() {
+    let folder = folder(Some(&leaves_runs(
+        "round=$(printf %02d $(($(ls \"$share\" | wc -l) / 2 + 1)))
+[ $kernel = $GOOD ] && name=good || name=commit
+cp $kernel-$round \"$share/r$round-$name.jsonl.gz\"",
+    )));
+    let path = |name: &str| folder.path().join(name);
+    for (round, seed) in (1..=30).zip((0..).step_by(2)) {
+        for (kernel, seed, factor) in [("old", seed, 1.0), ("new", seed + 1, 1.5)] {
+            let lines = zc_run::run_lines(&run(seed, factor));
+            std::fs::write(path(&format!("{kernel}-{round:02}")), lines).unwrap();
+        }
+    }
+    let bisected =
+        |good: &str, kernel: &str, more: &str| with_kvm(folder.path(), &bisect(good, kernel, more));
+    let Some(output) = bisected("old", "new", "") else { return };
+    assert_eq!(output.status.code(), Some(1), "{}{}", text(&output.stdout), stderr(&output));
+    assert!(text(&output.stdout).contains("under the good kernel"), "{}", text(&output.stdout));
+    let last = || -> serde_json::Value {
+        let log = std::fs::read_to_string(path("log")).unwrap();
+        serde_json::from_str(log.lines().last().unwrap()).unwrap()
+    };
+    assert_eq!((&last()["answer"], &last()["reference"]), (&"bad".into(), &"good-kernel".into()));
+    assert!(last()["low"].as_f64().unwrap() > 1.2, "{}", last());
+
+    std::fs::write(path("new"), [bzimage("6.1.3 (a@b) #1"), b"panics".to_vec()].concat()).unwrap();
+    for (kernel, more, why) in [
+        ("new", "", "out of luck"),
+        ("gone", "", "cannot be opened"),
+        ("new", "-- sh -c 'exit 3'", "exit status: 3"),
+    ] {
+        let output = bisected("old", kernel, more).unwrap();
+        assert_eq!(output.status.code(), Some(125), "{}", stderr(&output));
+        assert!(last()["why"].as_str().unwrap().contains(why), "{}", last());
+    }
+    assert_eq!(refused(&bisected("old", "old", "").unwrap(), 128), "same-kernel");
+    assert_eq!(refused(&bisected("new", "old", "").unwrap(), 128), "good-kernel-fails");
+    let left = std::fs::read_dir(folder.path()).unwrap();
+    let left = left.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    assert!(!left.into_iter().any(|name| name.starts_with("zc-bisect-")), "the runs are removed");
+}
+
+#[test]
+fn without_kvm_no_kernel_is_bisected_and_nothing_is_built() {
+    let folder = folder(Some("exit 1"));
+    let script = bisect("old", "new", "-- touch built");
+    let Some(output) = on_emulated_cpu(folder.path(), &script) else { return };
+    assert_eq!(refused(&output, 128), "no-costs-without-kvm");
+    assert!(!folder.path().join("built").exists());
+    let script = bisect("old", "new", "").replace("sendfile", "senfile");
+    let output = on_emulated_cpu(folder.path(), &script).unwrap();
+    assert_eq!(refused(&output, 128), "unknown-send-path");
 }

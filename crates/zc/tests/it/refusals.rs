@@ -80,6 +80,8 @@ run --kernel A=a --kernel B=b --remote x --plan y
 run --boot kexec
 run --kernel A=a --kernel B=b --csv
 run --kernel A=a --kernel B=b --boots 0
+run --kernel A=a --kernel B=b --tap
+run --kernel A=a --kernel B=b --fail-if-worse 0.5x
 run --kernel A=a --kernel B=b --paths senfile
 run --kernel A=a --kernel B=b --out run.json
 run paths sizes --kernel A=a --kernel B=b
@@ -209,6 +211,8 @@ compare --bisect run.json run.json
 bisect
 bisect --path sendfile --worse 5x --ab true --ab true
 bisect --path sendfile --worse 5% --good run.json --ab true
+bisect --path sendfile --worse 5% --kernel new
+bisect --path sendfile --worse 5% --good run.json --link veth
 bisect --report --path sendfile
 bisect --path sendfile --worse 5% --good run.json --like run.json
 

@@ -128,6 +128,11 @@ const PLACES: &[(&str, &str, Try)] = &[
     ("bisect", "--good", File("bisect --good {} --path sendfile --worse 5% --steps 1")),
     (
         "bisect",
+        "--kernel",
+        File("bisect --kernel {} --good {} --path sendfile --worse 5% --steps 1"),
+    ),
+    (
+        "bisect",
         "--like",
         File("bisect --like {} --ab true --ab true --path x --worse 5% --steps 1"),
     ),

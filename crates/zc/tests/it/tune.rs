@@ -432,7 +432,9 @@ fn a_site_that_cannot_be_asked_by_http2_is_a_sentence() {
         ("h2.conf", Some("/nonexistent"), 4, "h2load-missing"),
     ] {
         let mut command = live.tune_of(conf, &["--http2"]);
-        path.map(|path| command.env("PATH", path));
+        if let Some(path) = path {
+            command.env("PATH", path);
+        }
         let output = command.finish().unwrap();
         assert_eq!(refused(&output, code), id, "{conf}: {}", stderr(&output));
     }

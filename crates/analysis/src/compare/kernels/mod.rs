@@ -8,9 +8,11 @@
 //! a cost by those of the other cells in the same blocks. It is narrower, and says nothing of a
 //! change of all cells alike.
 
+mod judgement;
 mod model;
 mod rounds;
 
+pub use judgement::judgement;
 pub use model::{Arm, BootCost, BootRatio, KernelCell, Kernels, LeftOutBoot, WhyLeftOut};
 
 use std::collections::BTreeMap;
@@ -48,16 +50,7 @@ pub struct Boot<'a> {
 
 /// Compares the kernels of these boots.
 pub fn kernels(boots: &[Boot<'_>]) -> Kernels {
-    let emulated = boots.iter().any(|boot| is_emulated(&boot.run.header));
-    let (mut used, mut left_out) = usable(boots, emulated, KeptBlocks::from_run);
-    if differ(used.iter().map(|(_, kept)| kept.account)) {
-        let by_wall_time = |run| KeptBlocks::from_run(run).at_wall_time(run);
-        (used, left_out) = usable(boots, emulated, by_wall_time);
-    }
-    let net = used.iter().all(|(_, kept)| kept.is_net());
-    if !net {
-        used = used.into_iter().map(|(boot, kept)| (boot, kept.gross())).collect();
-    }
+    let Measured { emulated, net, values, left_out } = measured(boots);
     let mut compared = Kernels {
         rounds: 0,
         control_rounds: 0,
@@ -69,22 +62,54 @@ pub fn kernels(boots: &[Boot<'_>]) -> Kernels {
         left_out,
         cells: cells(boots),
     };
-    let values: Vec<Valued<'_>> =
-        used.iter().map(|(boot, kept)| (*boot, values(&used[0].1, kept))).collect();
     for cell in &mut compared.cells {
         fill(cell, &values);
         let count = |of: Option<BootRatio>| of.map_or(0, |ratio| ratio.rounds);
         compared.rounds = compared.rounds.max(count(cell.cost));
         compared.control_rounds = compared.control_rounds.max(count(cell.same));
     }
-    let own: Vec<Vec<Round>> =
-        compared.cells.iter().map(|cell| rounds(cell, &values, |values| values.own)).collect();
+    let own: Vec<Vec<Round>> = compared
+        .cells
+        .iter()
+        .map(|cell| rounds(&cell.label, &values, |values| values.own))
+        .collect();
     judge(&mut compared.cells, &relative(&own));
     compared.control_differs = differing_controls(&compared.cells);
     if emulated || !compared.control_differs.is_empty() {
         compared.cells.iter_mut().for_each(|cell| cell.verdict = ChangeVerdict::Withheld);
     }
     compared
+}
+
+/// The logarithms of the second kernel's cost of a cell divided by the first one's, one of each
+/// round in which both have a figure, in their order; and the boots that are in none.
+pub fn log_ratios(boots: &[Boot<'_>], cell: &str) -> (Vec<f64>, Vec<LeftOutBoot>) {
+    let Measured { values, left_out, .. } = measured(boots);
+    let rounds = rounds(cell, &values, |values| values.cost);
+    (rounds.iter().filter_map(Round::difference).collect(), left_out)
+}
+
+/// What was measured in boots, by one account of costs.
+struct Measured<'a> {
+    emulated: bool,
+    net: bool,
+    values: Vec<Valued<'a>>,
+    left_out: Vec<LeftOutBoot>,
+}
+
+fn measured<'a>(boots: &[Boot<'a>]) -> Measured<'a> {
+    let emulated = boots.iter().any(|boot| is_emulated(&boot.run.header));
+    let (mut used, mut left_out) = usable(boots, emulated, KeptBlocks::from_run);
+    if differ(used.iter().map(|(_, kept)| kept.account)) {
+        let by_wall_time = |run| KeptBlocks::from_run(run).at_wall_time(run);
+        (used, left_out) = usable(boots, emulated, by_wall_time);
+    }
+    let net = used.iter().all(|(_, kept)| kept.is_net());
+    if !net {
+        used = used.into_iter().map(|(boot, kept)| (boot, kept.gross())).collect();
+    }
+    let values = used.iter().map(|(boot, kept)| (*boot, values(&used[0].1, kept))).collect();
+    Measured { emulated, net, values, left_out }
 }
 
 /// The boots that can be used, and those that cannot.
@@ -217,11 +242,11 @@ fn location(logs: &[f64]) -> Option<f64> {
 type Valued<'a> = (Boot<'a>, BTreeMap<String, Values>);
 
 /// A value of a cell, by round.
-fn rounds(cell: &KernelCell, boots: &[Valued<'_>], of: fn(&Values) -> Option<f64>) -> Vec<Round> {
+fn rounds(cell: &str, boots: &[Valued<'_>], of: fn(&Values) -> Option<f64>) -> Vec<Round> {
     let mut rounds: BTreeMap<usize, Round> = BTreeMap::new();
     for (boot, values) in boots {
         let round = rounds.entry(boot.round).or_default();
-        let value = values.get(&cell.label).and_then(of);
+        let value = values.get(cell).and_then(of);
         match boot.arm {
             Arm::Old => round.old = value,
             Arm::OldAgain => round.old_again = value,
@@ -232,7 +257,7 @@ fn rounds(cell: &KernelCell, boots: &[Valued<'_>], of: fn(&Values) -> Option<f64
 }
 
 fn fill(cell: &mut KernelCell, boots: &[Valued<'_>]) {
-    let costs = rounds(cell, boots, |values| values.cost);
+    let costs = rounds(&cell.label, boots, |values| values.cost);
     let old = costs.iter().flat_map(|round| [round.old, round.old_again]).flatten();
     cell.old_cost = cost(&old.collect::<Vec<_>>());
     cell.new_cost = cost(&costs.iter().filter_map(|round| round.new).collect::<Vec<_>>());

@@ -2,7 +2,9 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
+use zc_stats::StudentT;
 
+use crate::compare::effect::CONFIDENCE;
 use crate::compare::model::{ChangeVerdict, Difference, JudgedBy};
 use crate::model::verdict::Withheld;
 
@@ -156,6 +158,15 @@ impl BootRatio {
     /// The larger distance of its interval's ends from 1, as a share.
     pub fn within(&self) -> Option<f64> {
         Some((self.high? - 1.0).max(1.0 / self.low? - 1.0))
+    }
+
+    /// One-sided p-values of the hypotheses that the ratio is not above, and not below, a bound;
+    /// `None` without an interval. The interval is Student's about the logarithm.
+    pub(super) fn one_sided_p_values(&self, bound: f64) -> Option<(f64, f64)> {
+        let student = StudentT::new(self.rounds as f64 - 1.0)?;
+        let half = (self.high? / self.low?).ln() / 2.0;
+        let off = (self.ratio / bound).ln() * student.critical_value(CONFIDENCE)? / half;
+        off.is_finite().then(|| (student.survival(off), student.survival(-off)))
     }
 
     /// The larger of high/ratio - 1 and 1 - low/ratio.

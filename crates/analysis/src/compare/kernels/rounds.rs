@@ -15,7 +15,7 @@ use crate::model::verdict::EQUIVALENCE_MARGIN;
 
 /// Family-wise error of all controls, and that of all verdicts: half of it for costs, and half for
 /// relative costs.
-const ALPHA: f64 = 1.0 - CONFIDENCE;
+pub(super) const ALPHA: f64 = 1.0 - CONFIDENCE;
 
 /// Fewer cells have no others of which most can be taken to be as they were.
 const MIN_CELLS: usize = 3;
@@ -30,7 +30,7 @@ pub(super) struct Round {
 
 impl Round {
     /// The second kernel minus the mean of the first one's boots.
-    fn difference(&self) -> Option<f64> {
+    pub(super) fn difference(&self) -> Option<f64> {
         let (sum, count) = [self.old, self.old_again]
             .into_iter()
             .flatten()
@@ -74,7 +74,7 @@ fn of_logs(logs: &[f64]) -> Option<BootRatio> {
 
 /// The places of p-values that are significant by Holm's procedure over all of them, at a
 /// family-wise error of `alpha`.
-fn holm(p_values: &[Option<f64>], alpha: f64) -> Vec<usize> {
+pub(super) fn holm(p_values: &[Option<f64>], alpha: f64) -> Vec<usize> {
     let mut ordered: Vec<(f64, usize)> =
         p_values.iter().enumerate().filter_map(|(place, p)| Some(((*p)?, place))).collect();
     ordered.sort_by(|one, other| one.0.total_cmp(&other.0));

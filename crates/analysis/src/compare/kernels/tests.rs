@@ -3,7 +3,7 @@
 
 use super::rounds::{Round, differing_controls, judge, ratio};
 use super::*;
-use crate::compare::model::JudgedBy;
+use crate::compare::model::{JudgedBy, Outcome};
 use zc_run::SendPath;
 use zc_testkit::synthetic::{Synthetic, TrueCell};
 
@@ -114,6 +114,57 @@ fn a_boot_with_hardly_a_block_or_over_another_link_is_left_out() {
 fn nothing_that_was_measured_is_nothing_compared() {
     let compared = compared(&[]);
     assert!(compared.cells.is_empty() && compared.rounds == 0 && !compared.emulated);
+}
+
+#[test]
+fn a_margin_is_judged_by_costs_and_a_cell_that_is_lost_is_worse() {
+    let judged = |runs: &[(usize, Arm, Run)], margin: f64| judgement(&compared(runs), margin);
+    let dearer = runs(8, 1.2);
+    let worse = judged(&dearer, 0.1);
+    assert_eq!(
+        (worse.outcome, worse.worse.as_slice()),
+        (Outcome::Worse, &["sendfile".to_owned()][..])
+    );
+    assert!(worse.undecided.is_empty(), "{worse:?}");
+    assert_eq!(judged(&dearer, 0.3).outcome, Outcome::NoneWorse);
+    let close = judged(&dearer, compared(&dearer).cells[1].cost.unwrap().ratio - 1.0);
+    assert_eq!((close.outcome, close.undecided.len()), (Outcome::Undecided, 1), "{close:?}");
+    assert_eq!(judged(&[], 0.1).outcome, Outcome::NothingKept);
+
+    let mut lost = runs(2, 1.0);
+    for (_, arm, run) in &mut lost {
+        run.header.host.hypervisor = Some("qemu-tcg".to_owned());
+        if *arm == Arm::New {
+            run.header.plan.cells.retain(|cell| cell.label != "splice");
+        }
+    }
+    let emulated = judged(&lost, 0.1);
+    assert_eq!((emulated.outcome, emulated.worse), (Outcome::Worse, vec!["splice".to_owned()]));
+    lost.retain(|(_, arm, _)| *arm != Arm::New);
+    lost.extend(runs(2, 1.0).into_iter().filter(|(_, arm, _)| *arm == Arm::New));
+    assert_eq!(judged(&lost, 0.1).outcome, Outcome::Withheld);
+}
+
+#[test]
+fn the_p_values_of_a_bound_are_those_of_its_interval() {
+    let found = compared(&runs(6, 1.2)).cells[1].cost.unwrap();
+    let at = |bound: f64| found.one_sided_p_values(bound).unwrap();
+    assert!((at(1.0).0 - found.p_value.unwrap() / 2.0).abs() < 1e-9, "{found:?}");
+    assert!((at(found.low.unwrap()).0 - 0.025).abs() < 1e-9, "{found:?}");
+    assert!((at(found.high.unwrap()).1 - 0.025).abs() < 1e-9, "{found:?}");
+}
+
+#[test]
+fn a_round_of_one_boot_each_is_a_log_ratio() {
+    let mut runs = runs(5, 1.2);
+    runs.retain(|(round, arm, _)| *arm != Arm::OldAgain && (*round, *arm) != (3, Arm::Old));
+    runs[0].2.blocks.truncate(1);
+    let boots: Vec<Boot<'_>> =
+        runs.iter().map(|(round, arm, run)| Boot { round: *round, arm: *arm, run }).collect();
+    let (logs, left_out) = log_ratios(&boots, "sendfile");
+    assert_eq!((logs.len(), left_out.len()), (3, 1));
+    assert!(logs.iter().all(|log| (log - 1.2_f64.ln()).abs() < 0.05), "{logs:?}");
+    assert_eq!(log_ratios(&boots, "none").0, [] as [f64; 0]);
 }
 
 /// Costs of sender and receiver by block and cell of a run in which the machine changes between two

@@ -217,6 +217,16 @@ pub(crate) fn on_emulated_cpu(folder: &Path, script: &str) -> Option<Output> {
     with_mounted("mount --bind cpuinfo /proc/cpuinfo", folder, script)
 }
 
+/// Output of a shell script in `folder` while /dev/kvm can be opened and /proc/cpuinfo says that
+/// the CPU has virtualization; `None`, and a skip, where that cannot be.
+pub(crate) fn with_kvm(folder: &Path, script: &str) -> Option<Output> {
+    std::fs::write(folder.join("cpuinfo"), "flags\t\t: fpu vmx\n").unwrap();
+    let devices = "mkdir -p dev && : >dev/kvm && ln -sfn /proc/self/fd dev/fd &&
+        for it in null zero full urandom; do : >dev/$it && mount --bind /dev/$it dev/$it; done &&
+        mount --rbind dev /dev && mount --bind cpuinfo /proc/cpuinfo";
+    with_mounted(devices, folder, script)
+}
+
 /// Output of a shell script in `folder` after the line `mount` has mounted something; `None`, and a
 /// skip, where that cannot be. It is mounted in a namespace of its own, so that it goes with the
 /// script; without root, in one of a user namespace.

@@ -1,7 +1,6 @@
-//! A folder below TMPDIR. That of a tuning has the files that are asked for, and the copies of the
-//! configuration with all that their servers write; that of two kernels, their packages unpacked.
-//! Everybody may read it, as workers may be another user's; it is removed at the end, by a process
-//! of its own where zc was killed.
+//! A folder of zc's own below TMPDIR: for what a command needs while it works. Everybody may read
+//! it, as servers' workers may be another user's; it is removed at the end, by a process of its own
+//! where zc was killed.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
@@ -20,7 +19,7 @@ use zc_run::{Error, Result, in_words};
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A folder that is removed with all that is in it. Its fields are dropped in this order.
-pub(in super::super) struct Folder {
+pub(super) struct Folder {
     folder: tempfile::TempDir,
     _keeper: Keeper,
 }
@@ -40,7 +39,7 @@ impl Drop for Keeper {
 ///
 /// # Errors
 /// Signals cannot be blocked.
-pub(in super::super) fn keep(folder: &Path) -> Result<()> {
+pub(super) fn keep(folder: &Path) -> Result<()> {
     // A closed terminal and a service manager's SIGTERM reach it too: zc hears them, and removes
     // the folder itself.
     let _signals = HeldSignals::hold(&[SIGINT, SIGTERM, SIGHUP, SIGQUIT])
@@ -55,21 +54,11 @@ pub(in super::super) fn keep(folder: &Path) -> Result<()> {
 }
 
 impl Folder {
-    /// Creates it below TMPDIR.
+    /// Creates one whose name begins so.
     ///
     /// # Errors
     /// [`ErrorKind::Output`](zc_run::ErrorKind): it cannot be created.
-    pub(super) fn create() -> Result<Self> {
-        let folder = Self::named("zc-tune-")?;
-        folder.make("files")?;
-        Ok(folder)
-    }
-
-    /// Creates one whose name begins so below TMPDIR.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Output`](zc_run::ErrorKind): it cannot be created.
-    pub(in super::super) fn named(prefix: &str) -> Result<Self> {
+    pub(super) fn named(prefix: &str) -> Result<Self> {
         let within = std::env::temp_dir();
         let cannot = |error: &std::io::Error| {
             let message =
@@ -96,22 +85,22 @@ impl Folder {
         Ok(Self { folder, _keeper: Keeper(keeper) })
     }
 
+    /// The place of a file or folder in it.
+    pub(super) fn place(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
     /// A folder in it, which everybody may write to: a server's workers write their temporary files
     /// there.
     ///
     /// # Errors
     /// [`ErrorKind::Output`](zc_run::ErrorKind): it cannot be made.
-    pub(in super::super) fn make(&self, name: &str) -> Result<PathBuf> {
-        let path = self.folder.path().join(name);
+    pub(super) fn make(&self, name: &str) -> Result<PathBuf> {
+        let path = self.place(name);
         fs::create_dir_all(&path)
             .and_then(|()| fs::set_permissions(&path, Permissions::from_mode(0o777)))
             .map_err(|error| self.cannot_write(name, &error))?;
         Ok(path)
-    }
-
-    /// The folder of the files that are asked for.
-    pub(super) fn files(&self) -> PathBuf {
-        self.folder.path().join("files")
     }
 
     /// Writes a file in it, and returns its path.
@@ -119,13 +108,13 @@ impl Folder {
     /// # Errors
     /// [`ErrorKind::Output`](zc_run::ErrorKind): it cannot be written.
     pub(super) fn write(&self, name: &str, text: &str) -> Result<PathBuf> {
-        let path = self.folder.path().join(name);
+        let path = self.place(name);
         fs::write(&path, text).map_err(|error| self.cannot_write(name, &error))?;
         Ok(path)
     }
 
     fn cannot_write(&self, name: &str, error: &std::io::Error) -> Error {
-        let place = self.folder.path().join(name);
+        let place = self.place(name);
         let message = format!("cannot write \"{}\": {}", place.display(), in_words(error));
         Error::output("cannot-write", message).help("TMPDIR=FOLDER names a folder with more room")
     }
