@@ -249,6 +249,15 @@ impl LinkChoice {
         std::iter::once("auto").chain(kinds).chain(std::iter::once("wire"))
     }
 
+    /// The name that it is asked for by.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Kind(kind) => kind.name(),
+            Self::Wire => "wire",
+        }
+    }
+
     pub(super) fn parse(text: &str) -> Result<Self> {
         match text {
             "auto" => return Ok(Self::Auto),

@@ -23,7 +23,7 @@ use zc_guest::{Accelerator, Kernel, Machine};
 use zc_kernel::stop::Stop;
 use zc_run::nearest::unknown_among;
 use zc_run::units::duration_text;
-use zc_run::{EndReason, Error, LinkKind, Result, Run, SendPath, escape};
+use zc_run::{EndReason, Error, Result, Run, SendPath, escape};
 
 /// What boots are called by.
 const NAMES: [&str; 2] = ["good", "commit"];
@@ -81,7 +81,7 @@ impl Guests {
         let good = Kernel::find(good).map_err(|error| error.prefixed("--good: "))?;
         let mut words = vec![OsString::from("--paths"), path.into()];
         if let Some(link) = args.link {
-            words.extend(["--link", link.0.map_or("auto", LinkKind::name)].map(OsString::from));
+            words.extend(["--link", link.name()].map(OsString::from));
         }
         let budget = args.budget.map_or(BUDGET, Duration::from_nanos);
         Ok(Self { good, place: place.to_owned(), machine, words, path: path.to_owned(), budget })
