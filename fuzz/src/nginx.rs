@@ -1,7 +1,7 @@
 //! Configurations of nginx: what `nginx -T` prints, or one file of it.
 
-use zc_tune::Change;
-use zc_tune::nginx::{Config, Shadow, render};
+use zc_tune::nginx::{Config, render};
+use zc_tune::{Change, Shadow};
 
 /// What stands before a text that has no marker of its own.
 const MARKER: &str = "# configuration file /e/nginx.conf:\n";

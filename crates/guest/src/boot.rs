@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use zc_kernel::spawn::{end_with_this_process, inherit};
+use zc_kernel::spawn::end_with_this_process;
 use zc_kernel::stop::Stop;
 use zc_run::{Error, Result, escape};
 
@@ -14,15 +14,11 @@ use crate::job::{CODE_PORT, Job, OUTPUT_PORT};
 use crate::kernel::Kernel;
 use crate::machine::{Accelerator, Machine};
 use crate::memory_file::MemoryFile;
-use crate::{initrd, log, pinning};
-
-/// Numbers that QEMU has these files as.
-const INITRD: i32 = 3;
-const CODE: i32 = 4;
-const LOG: i32 = 5;
+use crate::passed::{CODE, INITRD, LOG, pass, path};
+use crate::{initrd, log, pinning, wire};
 
 /// How often is looked whether it is over.
-const PERIOD: Duration = Duration::from_millis(50);
+pub(crate) const PERIOD: Duration = Duration::from_millis(50);
 /// How long a machine may take to go off after its job has ended. One without ACPI never does.
 const GRACE: Duration = Duration::from_secs(10);
 /// How much of the end of what a job prints is kept.
@@ -91,6 +87,7 @@ pub fn boot(boot: Boot<'_>, stop: &Stop, echo: &mut (dyn Write + Send)) -> Resul
     initrd::write(kernel, &job, first.file())?;
 
     let mut qemu = machine.command(&kernel.image);
+    wire::attach(machine.wire.as_ref(), &mut qemu)?;
     qemu.arg("-initrd").arg(path(INITRD));
     qemu.arg("-serial").arg(format!("file:{}", path(LOG)));
     port(&mut qemu, OUTPUT_PORT, &path(1));
@@ -105,8 +102,7 @@ pub fn boot(boot: Boot<'_>, stop: &Stop, echo: &mut (dyn Write + Send)) -> Resul
         qemu.arg("-virtfs").arg(option);
     }
     for (file, number) in [(&first, INITRD), (&code, CODE), (&log, LOG)] {
-        let descriptor = file.descriptor().map_err(|error| Error::os("pass a file on", error))?;
-        inherit(&mut qemu, descriptor, number);
+        pass(&mut qemu, file.file(), number)?;
     }
     end_with_this_process(&mut qemu);
     qemu.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -227,11 +223,6 @@ fn tail(from: Option<&mut impl Read>, mut echo: Option<&mut (dyn Write + Send)>)
 fn port(qemu: &mut Command, name: &str, path: &str) {
     qemu.arg("-chardev").arg(format!("file,id={name},path={path}"));
     qemu.arg("-device").arg(format!("virtserialport,chardev={name},name={name}"));
-}
-
-/// A file of QEMU's by its number.
-fn path(number: i32) -> String {
-    format!("/dev/fd/{number}")
 }
 
 fn doubled(path: &Path) -> std::ffi::OsString {

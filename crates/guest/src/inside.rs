@@ -6,7 +6,7 @@ use std::convert::Infallible;
 use std::ffi::{CString, OsStr};
 use std::fs::{self, File};
 use std::io::Write as _;
-use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _, symlink};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -22,7 +22,7 @@ use zc_run::{Error, Result, in_words};
 
 use crate::decompress;
 use crate::job::{
-    CODE_PORT, JOB, Job, MODULES, OUT, OUTPUT_PORT, OWN_PROGRAM, SAYS, SHARE, TEMPORARY,
+    CODE_PORT, JOB, Job, MODULES, OUT, OUTPUT_PORT, OWN_PROGRAM, SAYS, SHARE, TEMPORARY, TOKEN,
 };
 use crate::modules::Modules;
 
@@ -40,6 +40,9 @@ const FILE_SYSTEMS: [(&str, &str); 3] =
 
 /// How long a port may take: the driver learns of it from the host after it was loaded.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The device on a wire to another guest.
+const WIRE: &str = "eth0";
 
 const PLAN9: &str = "trans=virtio,version=9p2000.L,msize=512000";
 
@@ -149,9 +152,12 @@ fn check_kernel() -> Result<()> {
     if missing.is_empty() {
         return Ok(());
     }
-    let message =
-        format!("the kernel lacks {}, built in or as modules beside it", missing.join(", "));
-    Err(Error::failed("guest-kernel", message))
+    Err(lacks(&missing.join(", ")))
+}
+
+fn lacks(options: &str) -> Error {
+    let message = format!("the kernel lacks {options}, built in or as modules beside it");
+    Error::failed("guest-kernel", message)
 }
 
 fn missing(file_systems: &str, is_there: impl Fn(&str) -> bool) -> Vec<&'static str> {
@@ -262,7 +268,15 @@ fn settle(job: &Job) -> Result<()> {
         load_later(modules, &job.modules);
     }
     let _ = sethostname(job.host_name.as_bytes());
+    if job.address.is_some() && !Path::new("/sys/class/net").join(WIRE).exists() {
+        return Err(lacks("CONFIG_VIRTIO_NET"));
+    }
     network(job.address.as_deref()).map_err(|error| Error::os("set up the network", error))?;
+    if let Some(token) = &job.token {
+        let file = File::options().write(true).create_new(true).mode(0o600).open(TOKEN);
+        file.and_then(|mut file| file.write_all(token.as_bytes()))
+            .map_err(|error| Error::os("write the token", error))?;
+    }
     if let Some(name) = &job.take_in {
         fs::copy(Path::new(SHARE).join(name), Path::new(OUT).join(name))
             .map_err(|error| Error::os("copy a file of the shared folder", error))?;
@@ -289,7 +303,7 @@ fn network(address: Option<&str>) -> std::io::Result<()> {
         return Ok(());
     };
     let wrong = |_| std::io::ErrorKind::InvalidInput;
-    let wire = netlink.find("eth0")?.index;
+    let wire = netlink.find(WIRE)?.index;
     netlink.add_address(
         wire,
         address.parse().map_err(wrong)?,

@@ -13,6 +13,8 @@ pub const SHARE: &str = "/run/zc/share";
 pub const OUT: &str = "/run/zc/out";
 /// Where a guest has the program that it was started by.
 pub const OWN_PROGRAM: &str = "/run/zc/zc";
+/// A file in the guest's memory that has the token of its job.
+pub const TOKEN: &str = "/run/zc/token";
 /// Its folder for temporary files, in memory.
 pub(crate) const TEMPORARY: &str = "/run/zc/tmp";
 
@@ -42,6 +44,8 @@ pub struct Job {
     pub modules: Vec<String>,
     /// A file of the shared folder that is copied into [`OUT`] before.
     pub take_in: Option<OsString>,
+    /// What is put into [`TOKEN`], for nobody else's eyes.
+    pub token: Option<String>,
     /// The address of eth0, `10.9.0.1/24`, on a wire to another guest.
     pub address: Option<String>,
     /// The host's folder of modules, `lib/modules`; set by [`boot`](crate::boot).

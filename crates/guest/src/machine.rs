@@ -10,6 +10,7 @@ use zc_kernel::sched;
 use zc_run::{Error, Result, in_words};
 
 use crate::initrd::LIBRARIES;
+use crate::wire::WireEnd;
 
 /// Names of QEMU: that of most distributions, and that of Red Hat's, which is on no PATH.
 const QEMU: [&str; 2] = ["qemu-system-x86_64", "/usr/libexec/qemu-kvm"];
@@ -46,8 +47,8 @@ pub struct Machine {
     pub memory_mib: u64,
     /// Further words of the kernel's command line.
     pub append: String,
-    /// A wire to another guest: its name, and which end this one is, 1 or 2.
-    pub wire: Option<(String, u8)>,
+    /// A wire to another guest.
+    pub wire: Option<WireEnd>,
     /// The host's CPUs that those of the guest are bound to.
     pub(crate) bound_to: Vec<usize>,
 }
@@ -90,16 +91,41 @@ impl Machine {
         self.accelerator != Accelerator::Kvm
     }
 
+    /// The machine of a second guest at the same time, on further CPUs of the host.
+    pub(crate) fn beside(&self) -> Self {
+        let bound_to = self.bound_to.get(self.cpus..).unwrap_or_default().to_vec();
+        Self { bound_to, ..self.clone() }
+    }
+
     /// Checks that there is memory for a guest.
     ///
     /// # Errors
     /// [`ErrorKind::Unsupported`](zc_run::ErrorKind): there is not.
     pub fn check_memory(&self) -> Result<()> {
-        let needed = self.memory_mib + OWN_MIB;
+        self.check_memory_of("a guest needs", 1)
+    }
+
+    /// Checks that there is memory for two guests at the same time, and that each has CPUs of its
+    /// own where there is KVM: if they share them, one's work is in the other's costs.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsupported`](zc_run::ErrorKind): there is not, or they have not.
+    pub fn check_pair(&self) -> Result<()> {
+        let (needed, here) = (2 * self.cpus, self.bound_to.len());
+        if !self.is_emulated() && here < needed {
+            let message = format!("two guests need {needed} CPUs, and zc may use {here} here");
+            return Err(Error::unsupported("too-few-cpus", message)
+                .help("a machine with more, or --link veth, which is within one guest"));
+        }
+        self.check_memory_of("two guests need", 2)
+    }
+
+    fn check_memory_of(&self, who: &str, guests: u64) -> Result<()> {
+        let needed = guests * (self.memory_mib + OWN_MIB);
         match available_mib(&fs::read_to_string("/proc/meminfo").unwrap_or_default()) {
             Some(available) if available < needed => {
                 let message =
-                    format!("a guest needs {needed} MiB of memory, and {available} are available");
+                    format!("{who} {needed} MiB of memory, and {available} are available");
                 Err(Error::unsupported("too-little-memory", message)
                     .help("end what takes the memory, or use a machine with more"))
             }
@@ -107,7 +133,7 @@ impl Machine {
         }
     }
 
-    /// The command line of QEMU but for the files of a guest.
+    /// The command line of QEMU but for the files and the wire of a guest.
     pub(crate) fn command(&self, kernel: &Path) -> Command {
         let mut qemu = Command::new(&self.qemu);
         qemu.args(["-nodefaults", "-no-user-config", "-no-reboot", "-display", "none"]);
@@ -135,18 +161,6 @@ impl Machine {
         append.push_str(&format!(" LD_LIBRARY_PATH=/{LIBRARIES} -- {}", crate::inside::WORDS));
         qemu.arg("-kernel").arg(kernel).args(["-append", &append]);
         qemu.args(["-device", "virtio-serial-pci"]);
-        match &self.wire {
-            None => qemu.args(["-nic", "none"]),
-            Some((name, end)) => {
-                let server = if *end == 1 { "on" } else { "off" };
-                let device =
-                    format!("virtio-net-pci,netdev=wire,romfile=,mac=52:54:00:09:00:0{end}");
-                qemu.arg("-netdev").arg(format!(
-                    "stream,id=wire,server={server},addr.type=unix,addr.path={name},addr.abstract=on"
-                ));
-                qemu.args(["-device", &device])
-            }
-        };
         qemu
     }
 }
@@ -225,6 +239,28 @@ mod tests {
         assert!(!has_virtualization("flags : fpu sse vmx_not\n"));
         assert_eq!(available_mib("MemTotal: 9 kB\nMemAvailable:   4096000 kB\n"), Some(4000));
         assert_eq!(available_mib(""), None);
+    }
+
+    #[test]
+    fn a_second_guest_has_cpus_of_its_own_or_is_refused() {
+        let machine = |accelerator: &Accelerator, cpus: &[usize]| Machine {
+            qemu: "qemu".into(),
+            accelerator: accelerator.clone(),
+            cpus: 2,
+            memory_mib: 0,
+            append: String::new(),
+            wire: None,
+            bound_to: cpus.to_vec(),
+        };
+        let emulated = Accelerator::Emulated { why: String::new() };
+        let four = machine(&Accelerator::Kvm, &[7, 6, 5, 4]);
+        assert_eq!(four.beside().bound_to, [5, 4]);
+        let few = machine(&Accelerator::Kvm, &[7, 6, 5]);
+        assert_eq!(few.check_pair().unwrap_err().id, "too-few-cpus");
+        for enough in [four, machine(&emulated, &[1])] {
+            let is_refused = |error: &Error| error.id == "too-few-cpus";
+            assert!(!enough.check_pair().is_err_and(|error| is_refused(&error)), "{enough:?}");
+        }
     }
 
     #[test]

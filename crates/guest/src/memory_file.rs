@@ -2,7 +2,6 @@
 
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _};
-use std::os::fd::OwnedFd;
 
 use rustix::fs::{MemfdFlags, memfd_create};
 
@@ -18,14 +17,6 @@ impl MemoryFile {
 
     pub(crate) fn file(&self) -> &File {
         &self.0
-    }
-
-    /// A further descriptor of it, for another process.
-    ///
-    /// # Errors
-    /// No descriptor is free.
-    pub(crate) fn descriptor(&self) -> io::Result<OwnedFd> {
-        Ok(self.0.try_clone()?.into())
     }
 
     /// Its contents as text.

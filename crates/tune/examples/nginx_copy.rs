@@ -3,8 +3,8 @@
 //! Lines to try follow as arguments that have a space.
 
 use zc_run::{Error, Result};
-use zc_tune::nginx::{Config, Files, Shadow, gather};
-use zc_tune::{Candidate, Change, Facts, try_line};
+use zc_tune::nginx::{Config, gather, try_line};
+use zc_tune::{Candidate, Change, Facts, Files, Shadow};
 
 struct Disk;
 

@@ -2,8 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use crate::nginx::parameter_name;
-
 /// One line to try against the present state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Candidate {
@@ -27,10 +25,10 @@ pub enum Change {
     Directive {
         /// `sendfile_max_chunk`.
         name: String,
-        /// Its arguments as nginx reads them, without quotes or escapes: `["512k"]`.
+        /// Its arguments as the server reads them, without quotes or escapes: `["512k"]`.
         args: Vec<String>,
     },
-    /// A parameter of the site's `listen`.
+    /// A parameter of the site's `listen`, of nginx.
     Listen {
         /// `reuseport`, or with its value, `backlog=4096`.
         parameter: String,
@@ -65,7 +63,7 @@ pub enum Offer {
 pub struct Facts {
     /// Whether the kernel encrypts TLS records.
     pub has_ktls: bool,
-    /// The text of `nginx -V`.
+    /// What the server prints about how it was built: `nginx -V`.
     pub build: String,
     /// As `net.ipv4.tcp_available_congestion_control` lists them, or better
     /// `tcp_allowed_congestion_control`: a namespace may have no other as its default.
@@ -99,7 +97,8 @@ impl Change {
         match self {
             Self::Directive { name, .. } => name.clone(),
             Self::Listen { parameter, .. } => {
-                format!("listen {}", parameter_name(parameter))
+                let name = parameter.split('=').next().unwrap_or(parameter);
+                format!("listen {name}")
             }
             Self::Sysctl { name, .. } => format!("sysctl {name}"),
         }

@@ -1,7 +1,7 @@
 //! What a copy has and lacks, without nginx.
 
-use zc_tune::Change;
-use zc_tune::nginx::{Config, Copy, Directive, Shadow};
+use zc_tune::nginx::{Config, Directive};
+use zc_tune::{Change, Copy, Shadow};
 
 fn directive(words: &str) -> Change {
     let (name, args) = words.split_once(' ').unwrap();

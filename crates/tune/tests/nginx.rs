@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 use zc_run::{Error, Result};
-use zc_tune::Change;
-use zc_tune::nginx::{Config, Copy, Files, Scheme, Shadow, Site, gather};
+use zc_tune::nginx::{Config, gather};
+use zc_tune::{Change, Copy, Files, Scheme, Shadow, Site};
 
 const NOBODY: u32 = 65534;
 

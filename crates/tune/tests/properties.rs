@@ -1,8 +1,8 @@
 //! Properties of the parser that hold for any text.
 
 use proptest::prelude::*;
-use zc_tune::Change;
-use zc_tune::nginx::{Config, Directive, Shadow, render};
+use zc_tune::nginx::{Config, Directive, render};
+use zc_tune::{Change, Shadow};
 
 /// Everything of a tree but where it is written.
 fn shape(directives: &[Directive]) -> String {

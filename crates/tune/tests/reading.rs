@@ -1,6 +1,7 @@
 //! What is told about a configuration: bad input, and which server is the site.
 
-use zc_tune::nginx::{Config, Directive, Scheme, Site};
+use zc_tune::nginx::{Config, Directive};
+use zc_tune::{Scheme, Site};
 
 fn dump(files: &[(&str, &str)]) -> String {
     files.iter().map(|(path, text)| format!("# configuration file {path}:\n{text}\n")).collect()

@@ -108,13 +108,24 @@ const HTTP: &[Example] = &[
     ("zc http https://127.0.0.1:8443/ --close --insecure", "a connection and a handshake each"),
 ];
 
-const TUNE: &[Example] = &[
+const TUNE_NGINX: &[Example] = &[
     (
         "zc tune nginx --log /var/log/nginx/access.log",
         "this machine's nginx under its own log's requests, in 10 minutes",
     ),
     (
         "zc tune nginx -c nginx.conf --try 'sendfile_max_chunk 512k' -o tune.html",
+        "another configuration, with a line of yours, also as a page",
+    ),
+];
+
+const TUNE_APACHE: &[Example] = &[
+    (
+        "zc tune apache --log /var/log/apache2/access.log",
+        "this machine's Apache under its own log's requests, in 10 minutes",
+    ),
+    (
+        "zc tune apache -c httpd.conf --try 'EnableSendfile On' -o tune.html",
         "another configuration, with a line of yours, also as a page",
     ),
 ];
@@ -181,7 +192,8 @@ pub(super) fn for_command(command: &str) -> &'static [Example] {
         "zc soak" => SOAK,
         "zc http" => HTTP,
         "zc advise" => ADVISE,
-        "zc tune nginx" => TUNE,
+        "zc tune nginx" => TUNE_NGINX,
+        "zc tune apache" => TUNE_APACHE,
         "zc fleet" => FLEET,
         "zc trend" => TREND,
         "zc export" => EXPORT,

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::{interrupt, tell};
-use zc_guest::{Accelerator, Boot, Ended, Job, Kernel, Machine, SHARE, boot};
+use zc_guest::{Accelerator, Boot, Ended, Job, Kernel, Machine, SHARE, WireEnd, boot};
 use zc_run::{Error, ErrorKind, Result, units};
 
 /// The lab's own exit codes (lab/README.md).
@@ -77,7 +77,7 @@ fn parsed(words: &[OsString]) -> Result<Asked> {
                 job.address = Some(value()?.to_string_lossy().into_owned());
                 job.modules.push("virtio_net".to_owned());
                 job.host_name = format!("lab{end}");
-                machine.wire = Some((name, end));
+                machine.wire = Some(WireEnd::named(name, end));
             }
             Some("--set") => {
                 let name = value()?;

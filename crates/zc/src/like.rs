@@ -69,7 +69,7 @@ pub(super) fn repeated(path: &Path, mut typed: StreamArgs) -> Result<(Spec, Stre
         })?)?,
     };
     if typed.transfer.link.is_none() && !typed.remote.is_given() {
-        typed.transfer.link = Some(LinkChoice(Some(run.header.link.kind)));
+        typed.transfer.link = Some(LinkChoice::Kind(run.header.link.kind));
     }
     if typed.files.paths.is_empty() {
         typed.files = old.files;
@@ -160,7 +160,7 @@ mod tests {
         assert_eq!(args.files.paths, [Path::new("a"), Path::new("b")]);
         assert_eq!(args.measuring.length.budget, Some(120_000_000_000));
         assert_eq!(args.order.block.seed.number, Some(5));
-        assert_eq!(args.transfer.link, Some(LinkChoice(Some(LinkKind::Veth))));
+        assert_eq!(args.transfer.link, Some(LinkChoice::Kind(LinkKind::Veth)));
         assert!(args.rates.values().all(|rate| *rate > 0.0) && !args.rates.is_empty());
         assert!(args.measuring.out.is_none(), "it is another file");
         assert!(args.measuring.strict);
@@ -172,7 +172,7 @@ mod tests {
         typed.measuring.length.budget = Some(9);
         let (_, args) = like("zc run --budget 2m --link null", |_| (), typed).unwrap();
         assert_eq!(args.measuring.length.budget, Some(9));
-        let made_over = Some(LinkChoice(Some(LinkKind::Veth)));
+        let made_over = Some(LinkChoice::Kind(LinkKind::Veth));
         assert_eq!(args.transfer.link, made_over, "the one that it was made over");
     }
 

@@ -68,7 +68,8 @@ pub(super) fn run(
         true => anonymise::command(&command),
         false => without_token(command),
     };
-    let blocks = order.block.options(measuring, command, out, args.remote.is_given())?;
+    let two_machines = args.remote.is_given() || transfer.link == Some(LinkChoice::Wire);
+    let blocks = order.block.options(measuring, command, out, two_machines)?;
     let plain = RunOptions::plain(plan, blocks);
     let mut options = RunOptions {
         files: args.files.paths.clone(),
@@ -136,7 +137,20 @@ fn states(args: &StreamArgs, plan: &Spec) -> Result<Option<HostStates>> {
 /// The link that was asked for: by name, or by an option that only `null` has.
 fn link(args: &StreamArgs) -> Result<Option<LinkKind>> {
     let transfer = &args.transfer;
-    let named = transfer.link.and_then(|LinkChoice(link)| link);
+    let named = match transfer.link {
+        None | Some(LinkChoice::Auto) => None,
+        Some(LinkChoice::Kind(kind)) => Some(kind),
+        // To the near guest, the far one is another machine.
+        Some(LinkChoice::Wire) if args.remote.is_given() => None,
+        Some(LinkChoice::Wire) if args.kernels.is_given() => Some(LinkKind::Remote),
+        Some(LinkChoice::Wire) => {
+            return Err(Error::usage(
+                "wire-without-kernels",
+                "--link: \"wire\" is between two guests, which only --kernel boots",
+            )
+            .help("--kernel A=KERNEL --kernel B=KERNEL, or --remote HOST for another machine"));
+        }
+    };
     let of_far_end = [
         ("--ack-every", transfer.ack_every),
         ("--ack-interval", transfer.ack_interval),

@@ -9,7 +9,7 @@ use super::format::Format;
 use super::interim::Planned;
 use super::memory::{self, MemoryArgs};
 use super::nfs_args::NfsArgs;
-use super::run_args::{OwnArgs, RunArgs, StreamArgs};
+use super::run_args::{LinkChoice, OwnArgs, RunArgs, StreamArgs};
 use super::server_args::ServerArgs;
 use super::{earlier, kernels, like, nfs, planned, render, resolve, server, tell};
 use zc_measure::plan::Spec;
@@ -34,7 +34,11 @@ pub(super) fn run(lines: Vec<RunArgs>) -> Result<u8> {
         // The machine that boots them is no far end of the run.
         let mut own = line.clone();
         let machine = own.take_machine();
-        return kernels::run(line, kernels, &machine, || check(&job(own)?));
+        return kernels::run(line, kernels, &machine, || {
+            let job = job(own)?;
+            check(&job)?;
+            is_on_a_wire(job)
+        });
     }
     // Wrong options are found before the first minute is spent.
     let jobs = lines.into_iter().map(job).collect::<Result<Vec<Job>>>()?;
@@ -57,6 +61,16 @@ fn check(job: &Job) -> Result<()> {
     let (spec, args) = planned::merge_options(spec.clone(), args.clone())?;
     let options = resolve::run(&args, spec, Vec::new(), PathBuf::new())?;
     args.replay.check(&options.plan.name, options.responses.is_some())
+}
+
+/// Whether the link is that between two guests: typed, or held fixed by a plan.
+///
+/// # Errors
+/// A parameter that the plan holds fixed is not valid.
+fn is_on_a_wire(job: Job) -> Result<bool> {
+    let Job::Plan(spec, args) = job else { return Ok(false) };
+    let (_, args) = planned::merge_options(spec, args)?;
+    Ok(args.transfer.link == Some(LinkChoice::Wire))
 }
 
 /// A run to make.

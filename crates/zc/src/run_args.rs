@@ -183,8 +183,8 @@ pub(super) struct SessionArgs {
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Where it is sent")]
 pub(super) struct TransferArgs {
-    /// Where the bytes travel; auto chooses null if this user may use it, else veth, else
-    /// loopback [default: auto]
+    /// Where the bytes travel; auto chooses null if this user may use it, else veth, else loopback;
+    /// wire is between two guests of --kernel [default: auto]
     #[arg(long, value_name = "LINK", allow_hyphen_values = true,
           value_parser = one_of(LinkChoice::names(), LinkChoice::parse),
           hide_possible_values = true)]
@@ -233,18 +233,27 @@ pub(super) struct HeldArgs {
     pub(super) factors: FactorArgs,
 }
 
-/// The link that was asked for: a kind, or with `auto` whichever this user may use.
+/// The link that was asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct LinkChoice(pub(super) Option<LinkKind>);
+pub(super) enum LinkChoice {
+    /// Whichever this user may use.
+    Auto,
+    Kind(LinkKind),
+    /// That between two guests of `--kernel`.
+    Wire,
+}
 
 impl LinkChoice {
     pub(super) fn names() -> impl Iterator<Item = &'static str> {
-        std::iter::once("auto").chain(LinkKind::NAMES.iter().copied())
+        let kinds = LinkKind::NAMES.iter().copied();
+        std::iter::once("auto").chain(kinds).chain(std::iter::once("wire"))
     }
 
     pub(super) fn parse(text: &str) -> Result<Self> {
-        if text == "auto" {
-            return Ok(Self(None));
+        match text {
+            "auto" => return Ok(Self::Auto),
+            "wire" => return Ok(Self::Wire),
+            _ => {}
         }
         match text.parse() {
             Ok(LinkKind::Remote) => Err(Error::usage(
@@ -252,7 +261,7 @@ impl LinkChoice {
                 "--link: \"remote\" leads to another machine, which has to be named",
             )
             .help("--remote HOST, or --via 'ssh HOST'")),
-            Ok(link) => Ok(Self(Some(link))),
+            Ok(link) => Ok(Self::Kind(link)),
             Err(error) => {
                 Err(unknown_among(error.what, &error.given, &Self::names().collect::<Vec<_>>()))
             }

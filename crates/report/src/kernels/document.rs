@@ -76,6 +76,8 @@ pub struct GuestFacts {
     pub cpus: usize,
     /// Its memory in MiB.
     pub memory_mib: u64,
+    /// The name of the kernel of a second guest, at the far end of a wire; `None`: there is none.
+    pub far_kernel: Option<String>,
     /// Why its CPUs were emulated, as a part of a sentence; `None`: they were the host's, by KVM.
     pub emulated_because: Option<String>,
 }

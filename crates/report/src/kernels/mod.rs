@@ -99,6 +99,9 @@ fn costs(report: &KernelsReport) -> Grid {
         columns.push(Column::right("relative to", "the others"));
     }
     columns.push(Column::right("A/A,", format!("{old} / {old}")));
+    if report.comparison.wire {
+        columns.push(Column::right("far end,", format!("{new} / {old}")));
+    }
     columns.push(Column::left("verdict", ""));
     let verdict = columns.len() - 1;
     let row = |cell: &KernelCell| {
@@ -112,6 +115,9 @@ fn costs(report: &KernelsReport) -> Grid {
             row.push(times(cell.relative.as_ref()));
         }
         row.push(times(cell.same.as_ref()));
+        if report.comparison.wire {
+            row.push(times(cell.far.as_ref().map(|far| &far.cost)));
+        }
         row.push(word(cell));
         row
     };

@@ -25,7 +25,14 @@ pub(super) fn above(report: &KernelsReport) -> Vec<Note> {
                 Some(why) => format!("emulated, as {}", escape(why, 300)),
             };
             let cpus = count(guest.cpus, "CPU");
-            note("guests", format!("{cpus}, {on}; {} MiB", guest.memory_mib))
+            let mut guests = format!("{cpus}, {on}; {} MiB", guest.memory_mib);
+            if let Some(far) = &guest.far_kernel {
+                let far = escape(far, 40);
+                guests.push_str(&format!(
+                    "; two on a wire, of which the far one has {far} in every boot"
+                ));
+            }
+            note("guests", guests)
         }
         MachineFacts::Machine(host) => note(
             "machine",
@@ -153,6 +160,9 @@ pub(super) fn below(report: &KernelsReport) -> Vec<Note> {
     }
     if !compared.emulated && !compared.net && compared.rounds > 0 {
         notes.push(crate::compare::gross());
+    }
+    if compared.wire && compared.rounds > 0 {
+        notes.push(note("costs", "those of the near guest, which sends"));
     }
     notes.extend(report.judgement.as_ref().map(|it| note("margin", sentences::judgement(it))));
     if report.interrupted {

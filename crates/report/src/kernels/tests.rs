@@ -7,7 +7,7 @@ use crate::ktap::tests::parse;
 use crate::terminal::layout::Layout;
 use zc_analysis::compare::kernels::{Arm, Boot, judgement, kernels};
 use zc_run::{Run, SendPath};
-use zc_testkit::synthetic::{Synthetic, TrueCell};
+use zc_testkit::synthetic::{Synthetic, TrueCell, two_machines};
 
 /// A run in a boot.
 pub(crate) fn run(seed: u64, sendfile: f64, emulated: bool) -> Run {
@@ -37,6 +37,10 @@ fn kernel(name: &str, release: &str) -> KernelFacts {
 /// Kernels of which the second one makes sendfile a tenth dearer; its boot of the second round
 /// panics.
 pub(crate) fn report(rounds: usize, emulated: bool) -> KernelsReport {
+    report_of(rounds, emulated, |run| run)
+}
+
+fn report_of(rounds: usize, emulated: bool, made: fn(Run) -> Run) -> KernelsReport {
     let arms = [(Arm::New, 1.1), (Arm::Old, 1.0), (Arm::OldAgain, 1.0)];
     let mut boots = Vec::new();
     let mut runs = Vec::new();
@@ -50,7 +54,8 @@ pub(crate) fn report(rounds: usize, emulated: bool) -> KernelsReport {
                     ],
                 }
             } else {
-                runs.push((round, arm, run((3 * round + place) as u64, factor, emulated)));
+                let run = run((3 * round + place) as u64, factor, emulated);
+                runs.push((round, arm, made(run)));
                 BootOutcome::Measured { file: format!("r{round:02}.jsonl.gz"), blocks: 12 }
             };
             boots.push(BootFacts { round, arm, took_s: 21.5, outcome });
@@ -68,6 +73,7 @@ pub(crate) fn report(rounds: usize, emulated: bool) -> KernelsReport {
         machine: MachineFacts::Guest(GuestFacts {
             cpus: 2,
             memory_mib: 2048,
+            far_kernel: None,
             emulated_because: emulated
                 .then(|| "/dev/kvm cannot be opened: permission denied".to_owned()),
         }),
@@ -89,6 +95,15 @@ pub(crate) fn report(rounds: usize, emulated: bool) -> KernelsReport {
 fn the_table_of_two_kernels_and_that_of_two_emulated_ones() {
     insta::assert_snapshot!("kernels", text(&report(6, false), Layout::plain(100)));
     insta::assert_snapshot!("kernels_emulated", text(&report(3, true), Layout::plain(100)));
+}
+
+#[test]
+fn the_table_of_two_guests_on_a_wire_says_whose_costs_it_has() {
+    let mut report = report_of(6, false, two_machines);
+    if let MachineFacts::Guest(guest) = &mut report.machine {
+        guest.far_kernel = Some("A".to_owned());
+    }
+    insta::assert_snapshot!("kernels_wire", text(&report, Layout::plain(100)));
 }
 
 #[test]

@@ -73,7 +73,7 @@ pub(super) fn steps(answer: &Answer) -> Option<Part> {
     ];
     let ratio = |figure: &Option<RatioFigure>| figure.as_ref().map_or_else(String::new, ratio_text);
     let row = |(at, step): (&usize, &Step)| {
-        let line = answer.lines.get(*at).map_or_else(String::new, |line| short_name(line));
+        let line = answer.lines.get(*at).map_or_else(String::new, short_name);
         let remark = match step {
             Step { broke: Some(_), .. } => "broke",
             Step { lines, .. } if lines == enough && *enough < steps.len() => "enough",

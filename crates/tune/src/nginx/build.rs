@@ -5,7 +5,7 @@
 const DEFAULT_PREFIX: &str = "/usr/local/nginx";
 
 /// The value of an argument of configure, such as `--prefix=`.
-pub(crate) fn argument<'b>(build: &'b str, name: &str) -> Option<&'b str> {
+pub(super) fn argument<'b>(build: &'b str, name: &str) -> Option<&'b str> {
     let value = build.split(name).nth(1)?.split([' ', '\'', '\n']).next()?;
     (!value.is_empty()).then_some(value)
 }

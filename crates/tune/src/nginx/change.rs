@@ -2,9 +2,9 @@
 
 use super::context::{self, Chain, Home};
 use super::listen;
-use super::site::{Scheme, Site};
 use super::tree::{Config, Directive, all};
 use crate::Change;
+use crate::site::{Scheme, Site};
 
 /// One directive that is written.
 #[derive(Debug, Clone)]

@@ -4,8 +4,9 @@
 
 use super::answer;
 use super::listen;
-use super::site::{self, Site};
+use super::site;
 use super::tree::{Config, Directive, all};
+use crate::site::Site;
 
 /// Where a directive goes that no context has yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -11,24 +11,12 @@ use super::own_location;
 use super::paths;
 use super::render::render;
 use super::select::{LeftOut, select};
-use super::shadow::Shadow;
-use super::site::{Scheme, Site};
 use super::tls;
 use super::tree::{Config, Directive, NEW};
 use super::upstream;
 use crate::Change;
-
-/// A configuration in one file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Copy {
-    /// Its text.
-    pub text: String,
-    /// Sentences about what differs from the live server and may matter.
-    pub said: Vec<String>,
-    /// Files that nginx opens when it starts, so its user has to have the right to: certificates,
-    /// keys, modules. Absolute.
-    pub reads: Vec<String>,
-}
+use crate::copy::{Copy, Shadow};
+use crate::site::{Scheme, Site};
 
 /// Of the main context: what the copy says itself, or what is the live process's alone.
 const OF_THE_PROCESS: [&str; 9] = [
@@ -62,7 +50,7 @@ impl Config {
     /// that does not exist, so those locations answer 502.
     ///
     /// With [`Shadow::own_location`], files are asked below
-    /// [`OWN_LOCATION`](super::OWN_LOCATION): a location that inherits from server and http, has
+    /// [`OWN_LOCATION`](crate::OWN_LOCATION): a location that inherits from server and http, has
     /// what `location /` sets for sending, logging and compression, and none of the authentication,
     /// limits and rewrites that would answer instead.
     ///

@@ -7,7 +7,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::tree::File;
+use crate::file::File;
 
 /// What a marker begins with.
 pub(super) const MARKER: &str = "# configuration file ";

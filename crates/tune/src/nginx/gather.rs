@@ -9,25 +9,14 @@ use std::collections::HashSet;
 use zc_run::{Error, Result, escape};
 
 use super::dump::MARKER;
-use super::glob;
 use super::lex::{End, Lexer};
 use super::lua;
 use super::tree;
+use crate::file::Files;
+use crate::glob;
 
 /// Includes that are read, each file counted once.
 const MOST_FILES: usize = 200_000;
-
-/// Access to the files of a configuration.
-pub trait Files {
-    /// The text of a file.
-    ///
-    /// # Errors
-    /// It cannot be read.
-    fn read(&mut self, path: &str) -> Result<String>;
-
-    /// The names in a folder, in any order; none if it cannot be read.
-    fn names(&mut self, folder: &str) -> Vec<String>;
-}
 
 /// Reads the file at `main`, an absolute path, and all it includes; returns them as `nginx -T`
 /// prints them, for [`Config::parse`](super::Config::parse).
@@ -103,7 +92,7 @@ fn includes(text: &str) -> Vec<(String, u32)> {
 mod tests {
     use std::collections::BTreeMap;
 
-    use super::super::Config;
+    use super::super::tree::Config;
     use super::*;
 
     struct Folder(BTreeMap<&'static str, &'static str>);

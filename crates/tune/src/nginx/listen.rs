@@ -58,7 +58,7 @@ pub(super) fn parameters(listen: &Directive) -> &[String] {
 }
 
 /// The name of a parameter: `backlog` of `backlog=4096`.
-pub(crate) fn name(parameter: &str) -> &str {
+pub(super) fn name(parameter: &str) -> &str {
     parameter.split('=').next().unwrap_or(parameter)
 }
 

@@ -2,8 +2,8 @@
 //! server, changed line by line, and the changes as a diff.
 //!
 //! ```
-//! use zc_tune::Change;
-//! use zc_tune::nginx::{Config, Shadow};
+//! use zc_tune::nginx::Config;
+//! use zc_tune::{Change, Shadow};
 //!
 //! let dump = "# configuration file /etc/nginx/nginx.conf:
 //! events {}
@@ -25,12 +25,12 @@
 mod answer;
 mod build;
 mod change;
+mod configured;
 mod context;
 mod copy;
 mod diff;
 mod dump;
 mod gather;
-mod glob;
 mod lex;
 mod listen;
 mod logs;
@@ -45,17 +45,16 @@ mod select;
 mod server_name;
 mod shadow;
 mod site;
+mod table;
 mod tls;
 mod tree;
+mod try_line;
 mod upstream;
 
-pub(crate) use build::argument as build_argument;
 pub use build::conf_path;
-pub use copy::Copy;
-pub use gather::{Files, gather};
-pub(crate) use lex::{End, Fault, Lexer};
-pub(crate) use listen::name as parameter_name;
+pub use configured::Nginx;
+pub use gather::gather;
 pub use render::render;
-pub use shadow::{OWN_LOCATION, Shadow};
-pub use site::{Scheme, Site};
-pub use tree::{Config, Directive, File};
+pub use table::candidates;
+pub use tree::{Config, Directive};
+pub use try_line::try_line;

@@ -2,10 +2,10 @@
 
 use super::change;
 use super::listen;
-use super::shadow::Shadow;
-use super::site::Site;
 use super::tree::{Config, Directive};
 use crate::Change;
+use crate::copy::Shadow;
+use crate::site::Site;
 
 /// Parameters that are about the address, or that zc's load does not speak.
 const NOT_OF_A_COPY: [&str; 9] = [

@@ -2,8 +2,8 @@
 
 use zc_run::escape;
 
-use super::shadow::Shadow;
 use super::tree::Directive;
+use crate::copy::Shadow;
 
 /// Code of the site that runs when nginx starts, whatever is asked.
 const RUN_AT_START: [&str; 6] = [

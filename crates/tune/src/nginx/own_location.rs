@@ -1,8 +1,8 @@
 //! A location of zc's own, for sites whose files cannot be asked: it serves as `location /` would.
 
-use super::shadow::OWN_LOCATION;
 use super::site;
 use super::tree::Directive;
+use crate::copy::OWN_LOCATION;
 
 /// What of `location /` is about sending, logging and compressing files.
 fn is_tunable(name: &str) -> bool {

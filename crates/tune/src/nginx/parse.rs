@@ -6,10 +6,11 @@ use std::sync::Arc;
 use zc_run::{Error, Result, escape};
 
 use super::dump::Dump;
-use super::glob;
 use super::lex::{self, End, Lexer, Word};
 use super::lua;
-use super::tree::{self, Config, Directive, File, NEW, Place};
+use super::tree::{self, Config, Directive, NEW, Place};
+use crate::file::File;
+use crate::glob;
 
 /// Blocks and includes inside each other. nginx has no limit but its stack; the deepest that makes
 /// sense, nested locations, are a handful.

@@ -1,8 +1,8 @@
 //! Paths of a configuration that are relative to a folder of nginx, made absolute: a copy is in
 //! another folder.
 
-use super::shadow::Shadow;
 use super::tree::{Config, Directive};
+use crate::copy::Shadow;
 
 /// Files that nginx completes with the folder of its main file (`ngx_conf_full_name` with
 /// `conf_prefix`).

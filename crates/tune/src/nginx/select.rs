@@ -4,8 +4,9 @@
 use std::collections::HashMap;
 
 use super::change::{Edit, Spot};
-use super::site::{self, Site};
+use super::site;
 use super::tree::{Config, Directive, NEW};
+use crate::site::Site;
 
 /// What was left out.
 #[derive(Debug, Default)]

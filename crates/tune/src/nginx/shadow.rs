@@ -1,40 +1,10 @@
-//! What a copy of a configuration is told about the place where it runs.
+//! What nginx makes of the place where a copy runs.
+//!
+//! The copy is started with `-e FOLDER/error.log` (or `-e stderr`) and `-p FOLDER`, as nginx opens
+//! the log it was built with before it reads the configuration.
 
 use super::build;
-
-/// Where a copy runs, and as whom.
-///
-/// The folder has to exist, and be writable for the user of the workers; nginx makes what is in it.
-/// The copy is started with `-e FOLDER/error.log` (or `-e stderr`) and `-p FOLDER`, as nginx opens
-/// the log it was built with before it reads the configuration.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Shadow {
-    /// Absolute: pid, lock, logs, caches and temporary files are in it. Without spaces, quotes,
-    /// dollars and braces.
-    pub folder: String,
-    /// The port it listens on.
-    pub port: u16,
-    /// An absolute folder of files in place of every `root` and `alias` of the site.
-    pub root: Option<String>,
-    /// A certificate and its key in place of the site's. The site's own stay if there is none.
-    pub certificate: Option<(String, String)>,
-    /// The files are asked below [`OWN_LOCATION`] instead of `/`: see [`Config::copy`].
-    ///
-    /// [`Config::copy`]: super::Config::copy
-    pub own_location: bool,
-    /// nginx has the rights of root, so it changes to the user of `user`.
-    pub as_root: bool,
-    /// The user and the group of the configuration's `user` exist.
-    pub known_user: bool,
-    /// Root is the only user of this user namespace, so workers stay root.
-    pub is_alone: bool,
-    /// The text of `nginx -V`: the prefix of relative paths, and modules that were left out.
-    pub build: String,
-}
-
-/// Where the files are asked in a copy with [`Shadow::own_location`]: `ROOT/zc-tune/NAME` is
-/// `/zc-tune/NAME`.
-pub const OWN_LOCATION: &str = "/zc-tune/";
+use crate::copy::Shadow;
 
 impl Shadow {
     /// A path as nginx completes it, relative to its prefix.

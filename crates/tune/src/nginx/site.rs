@@ -8,39 +8,7 @@ use super::answer;
 use super::listen::{self, Address};
 use super::server_name;
 use super::tree::{self, Config, Directive, all};
-
-/// Whether the site is asked with or without TLS.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scheme {
-    /// Without.
-    Http,
-    /// With.
-    Https,
-}
-
-/// The `server` block that is tried.
-#[derive(Debug, Clone)]
-pub struct Site {
-    /// The first of its names; empty if it has none.
-    pub name: String,
-    /// Its file, and the line on which it begins.
-    pub position: String,
-    /// Why it is this one: a sentence.
-    pub why: String,
-    /// The scheme of its `listen`. Of several schemes, https.
-    pub scheme: Scheme,
-    /// Whether clients may use HTTP/2.
-    pub http2: bool,
-    /// Whether requests for `/...` are answered by files. Where they are not,
-    /// [`Shadow::own_location`](super::Shadow::own_location) is the way.
-    pub answers_files: bool,
-    /// Its certificates and keys, absolute where they are files.
-    pub certificates: Vec<(String, String)>,
-    /// Sentences about what of the site is not asked, and what may answer in place of the files.
-    pub said: Vec<String>,
-    /// Index of the server in the http block.
-    pub(super) index: usize,
-}
+use crate::site::{Scheme, Site};
 
 /// How many locations a sentence names.
 const NAMED: usize = 5;

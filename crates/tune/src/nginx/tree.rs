@@ -3,6 +3,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use crate::file::File;
+
 /// The id of what stands in no file: directives that a copy adds or changes.
 pub(super) const NEW: u32 = 0;
 
@@ -13,15 +15,6 @@ pub struct Config {
     pub main: Vec<Directive>,
     /// The files it was read from, the main one first.
     pub files: Vec<File>,
-}
-
-/// A file of a configuration, as it was when nginx dumped it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct File {
-    /// As nginx names it: absolute.
-    pub path: Arc<str>,
-    /// Its whole text.
-    pub text: String,
 }
 
 /// One directive, with its block if it has one.

@@ -106,7 +106,7 @@ impl Guests {
         let folder = Folder::named("zc-bisect-")?;
         let out = folder.make("runs")?;
         let kernels = [self.good.clone(), commit];
-        let mut place = kernels::Guests { kernels: &kernels, machine: &self.machine };
+        let mut place = kernels::Guests { kernels: &kernels, machine: &self.machine, wire: false };
         let plan = kernels::Plan {
             names: NAMES.map(str::to_owned),
             words: self.words.clone(),

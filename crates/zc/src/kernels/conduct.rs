@@ -8,8 +8,11 @@ use std::time::{Duration, Instant};
 
 use super::super::tell;
 use super::rounds::orders;
+use super::wire;
 use zc_analysis::compare::kernels::Arm;
-use zc_guest::{Accelerator, Boot, Ended, Job, Kernel, Machine, OUT, OWN_PROGRAM, Outcome, boot};
+use zc_guest::{
+    Accelerator, Boot, Ended, Job, Kernel, Machine, OUT, OWN_PROGRAM, Outcome, Pair, boot,
+};
 use zc_kernel::stop::Stop;
 use zc_report::kernels::{GuestFacts, KernelFacts, MachineFacts};
 use zc_run::{Error, Result, escape, units};
@@ -164,6 +167,8 @@ pub(crate) fn one(
 pub(crate) struct Guests<'a> {
     pub(crate) kernels: &'a [Kernel; 2],
     pub(crate) machine: &'a Machine,
+    /// Whether a boot is two guests on a wire, of which the far one has the first kernel.
+    pub(crate) wire: bool,
 }
 
 impl Place for Guests<'_> {
@@ -192,12 +197,27 @@ impl Place for Guests<'_> {
         let out = plan.out.canonicalize().map_err(|error| Error::os("find the folder", error))?;
         let kernel = &self.kernels[place_of(wanted.arm)];
         let guest = Boot { kernel, machine: self.machine, job: &job, share: Some(&out), limit };
-        let outcome = boot(guest, stop, &mut io::sink())?;
-        if outcome.ended == Ended::Stopped {
+        let (outcome, far) = if self.wire {
+            let Pair { near, far } = wire::booted(guest, &self.kernels[0], stop)?;
+            (near, Some(far))
+        } else {
+            (boot(guest, stop, &mut io::sink())?, None)
+        };
+        let is_stopped = |outcome: &Outcome| outcome.ended == Ended::Stopped;
+        if is_stopped(&outcome) && far.as_ref().is_none_or(is_stopped) {
             return Ok(None);
         }
-        let saved = out.join(wanted.file).metadata().is_ok_and(|found| found.len() > 0);
-        let failed = (!saved).then(|| why(&outcome, limit));
+        let saved = out.join(wanted.file);
+        let why = |outcome: &Outcome, command: &str| why(outcome, command, limit);
+        let failed = match far.and_then(|far| wire::why(&far, &outcome, why)) {
+            Some((why, last_lines)) => {
+                // Half a run, which the near guest saved when it was alone.
+                drop(std::fs::remove_file(saved));
+                Some((format!("the far guest ({}): {why}", plan.names[0]), last_lines))
+            }
+            None if saved.metadata().is_ok_and(|found| found.len() > 0) => None,
+            None => Some(why(&outcome, "zc run")),
+        };
         Ok(Some(Booted { took: outcome.took, failed }))
     }
 
@@ -215,6 +235,7 @@ impl Place for Guests<'_> {
         let machine = MachineFacts::Guest(GuestFacts {
             cpus: self.machine.cpus,
             memory_mib: self.machine.memory_mib,
+            far_kernel: self.wire.then(|| names[0].clone()),
             emulated_because: match &self.machine.accelerator {
                 Accelerator::Kvm => None,
                 Accelerator::Emulated { why } => Some(why.clone()),
@@ -224,8 +245,9 @@ impl Place for Guests<'_> {
     }
 }
 
-/// Why a boot has no run, and the last lines of who knows more.
-fn why(outcome: &Outcome, limit: Duration) -> (String, Vec<String>) {
+/// Why a guest has not done what it was booted for, which is `command`, and the last lines of who
+/// knows more.
+fn why(outcome: &Outcome, command: &str, limit: Duration) -> (String, Vec<String>) {
     match &outcome.ended {
         Ended::Job(code) => {
             let lines: Vec<&str> = outcome.output.lines().collect();
@@ -234,7 +256,7 @@ fn why(outcome: &Outcome, limit: Duration) -> (String, Vec<String>) {
             let last =
                 if error.is_empty() { lines.len().saturating_sub(LAST_LINES) } else { lines.len() };
             let last = lines[last..].iter().map(|line| escape(line, 200)).collect();
-            (format!("zc run ended in it with {code}{error}"), last)
+            (format!("{command} ended in it with {code}{error}"), last)
         }
         Ended::Failed(why) => (why.clone(), outcome.last_lines(LAST_LINES)),
         Ended::Late | Ended::Stopped => (
@@ -274,17 +296,17 @@ mod tests {
     fn a_boot_without_a_run_says_why() {
         let limit = Duration::from_secs(105);
         let said = "3 of 9\nerror: the link \"null\" is missing [link-missing]\nhint: veth\n";
-        let (text, last) = why(&outcome(Ended::Job(4), said, ""), limit);
+        let (text, last) = why(&outcome(Ended::Job(4), said, ""), "zc run", limit);
         assert_eq!(text, "zc run ended in it with 4: the link \"null\" is missing [link-missing]");
         assert!(last.is_empty());
-        let (text, last) = why(&outcome(Ended::Job(139), "a\nb\n", ""), limit);
+        let (text, last) = why(&outcome(Ended::Job(139), "a\nb\n", ""), "zc run", limit);
         assert_eq!(text, "zc run ended in it with 139");
         assert_eq!(last, ["a", "b"]);
-        let (text, last) = why(&outcome(Ended::Late, "", "[ 1] x\n"), limit);
+        let (text, last) = why(&outcome(Ended::Late, "", "[ 1] x\n"), "zc run", limit);
         assert!(text.contains("hangs") && text.contains("105 s"), "{text}");
         assert_eq!(last, ["[ 1] x"]);
         let panic = "the kernel panicked: no root".to_owned();
-        let (text, _) = why(&outcome(Ended::Failed(panic.clone()), "", ""), limit);
+        let (text, _) = why(&outcome(Ended::Failed(panic.clone()), "", ""), "zc run", limit);
         assert_eq!(text, panic);
     }
 }

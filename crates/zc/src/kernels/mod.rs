@@ -8,6 +8,7 @@ mod conduct;
 mod machine;
 mod result;
 mod rounds;
+mod wire;
 mod words;
 
 pub(crate) use conduct::{Guests, Made, Plan, one as boot_once};
@@ -41,13 +42,14 @@ const BUDGET: Duration = Duration::from_secs(20 * 60);
 const EMULATED_ROUNDS: usize = 2;
 
 /// Compares two kernels under the line of an experiment, in guests or on the machine that is named.
-/// `check` checks the options of the run itself. Returns the exit code.
+/// `check` checks the options of the run itself, and returns whether its link is a wire between two
+/// guests. Returns the exit code.
 ///
 /// # Errors
 /// - [`ErrorKind::Usage`]: an option is not valid, or of no use there; the machine is this one.
 /// - [`ErrorKind::Input`]: a kernel cannot be booted as it is.
-/// - [`ErrorKind::Unsupported`]: there is no QEMU, no memory, or this is no x86-64; or the machine
-///   cannot boot kernels that way.
+/// - [`ErrorKind::Unsupported`]: there is no QEMU, no memory, or this is no x86-64; there are too
+///   few CPUs for two guests; or the machine cannot boot kernels that way.
 /// - [`ErrorKind::Output`]: the folder of the runs cannot be made.
 /// - [`ErrorKind::Failed`]: a tree cannot be built.
 /// - [`ErrorKind::Remote`]: the machine does not answer, or not any more, or is not left as it was.
@@ -57,13 +59,20 @@ pub(super) fn run(
     line: &RunArgs,
     args: &KernelArgs,
     remote: &RemoteArgs,
-    check: impl FnOnce() -> Result<()>,
+    check: impl FnOnce() -> Result<bool>,
 ) -> Result<u8> {
     let typed: Vec<OsString> = std::env::args_os().skip(1).collect();
     let reached = remote.machine()?;
     let there = if reached.is_some() { There::Machine } else { There::Guest };
-    let words = words::of_run(&typed, there)?;
-    check()?;
+    let mut words = words::of_run(&typed, there)?;
+    let wire = check()?;
+    if wire && there == There::Machine {
+        let message = "--link: \"wire\" is between two guests, and --remote boots none";
+        return Err(Error::usage("wire-without-guests", message).help("leave one of them out"));
+    }
+    if wire {
+        words = words::on_a_wire(words, wire::way())?;
+    }
     let named = args.two()?;
     let Some(measuring) = line.measuring() else { return Ok(0) };
     let out = measuring.out.clone().unwrap_or_else(default_folder);
@@ -81,7 +90,7 @@ pub(super) fn run(
         out: &out,
     };
     match reached {
-        None => in_guests(plan, &named, args, measuring.format, &stop),
+        None => in_guests(plan, wire, &named, args, measuring.format, &stop),
         Some((command, carry)) => {
             privileges::keep_for(Towards::by_command().work)?;
             let mut host = Host::look(&command, carry, &named, args, &stop)?;
@@ -105,13 +114,18 @@ pub(super) fn run(
 /// Compares two kernels of this host in guests.
 fn in_guests(
     plan: Plan<'_>,
+    wire: bool,
     named: &[Named; 2],
     args: &KernelArgs,
     format: FormatArgs,
     stop: &Stop,
 ) -> Result<u8> {
     let machine = Machine::find()?;
-    machine.check_memory()?;
+    if wire {
+        machine.check_pair()?
+    } else {
+        machine.check_memory()?
+    }
     if let Some(command) = &args.build {
         for kernel in named {
             build::build(command, &kernel.place)?;
@@ -139,7 +153,7 @@ fn in_guests(
         ));
     }
     make_folder(plan.out)?;
-    let mut place = Guests { kernels: &kernels, machine: &machine };
+    let mut place = Guests { kernels: &kernels, machine: &machine, wire };
     let conducted = conduct::conduct(&plan, &mut place, stop)?;
     drop(unpacked);
     finish(&plan, &place, conducted, config, args, format)

@@ -107,6 +107,38 @@ pub(super) fn of_run(typed: &[OsString], there: There) -> Result<Vec<OsString>> 
     Ok(words)
 }
 
+/// Options that the wire between two guests cannot follow, besides those of the link `null`.
+const NOT_ON_A_WIRE: [&str; 4] = ["ip", "mtu", "offloads", "layer"];
+
+/// The words of a guest that is on a wire, of those after `run`: the way to the other guest is in
+/// place of a link.
+///
+/// # Errors
+/// [`ErrorKind::Usage`](zc_run::ErrorKind): an option is of no use there.
+pub(super) fn on_a_wire(
+    words: Vec<OsString>,
+    way: impl Iterator<Item = OsString>,
+) -> Result<Vec<OsString>> {
+    let texts: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let classes = run_line::classify(texts.iter().map(String::as_str), &[]);
+    let mut kept: Vec<OsString> = way.collect();
+    for (word, class) in words.into_iter().zip(classes) {
+        let (Word::Option(name) | Word::Value(name)) = &class else {
+            kept.push(word);
+            continue;
+        };
+        if NOT_ON_A_WIRE.contains(&name.as_str()) {
+            let message = format!("--{name}: the wire of two guests is as QEMU makes it");
+            return Err(Error::usage("option-not-on-a-wire", message)
+                .help("leave the option out, or take --link veth"));
+        }
+        if name != "link" {
+            kept.push(word);
+        }
+    }
+    Ok(kept)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -151,6 +183,20 @@ mod tests {
         {
             let error = of_there(typed, There::Machine).unwrap_err();
             assert_eq!(error.id, "option-not-with-kernels", "{typed}");
+        }
+    }
+
+    #[test]
+    fn on_a_wire_the_way_to_the_far_guest_is_in_place_of_the_link() {
+        let on = |line: &str| {
+            let words = line.split(' ').map(OsString::from).collect();
+            let words = on_a_wire(words, [OsString::from("WAY")].into_iter())?;
+            Ok::<_, Error>(words.join(" ".as_ref()).to_string_lossy().into_owned())
+        };
+        assert_eq!(on("sizes --link wire --rate 1MB/s").unwrap(), "WAY sizes --rate 1MB/s");
+        assert_eq!(on("--paths sendfile --link=wire").unwrap(), "WAY --paths sendfile");
+        for option in ["--mtu 9000", "--ip=6", "--offloads no-tso", "--layer bridge"] {
+            assert_eq!(on(option).unwrap_err().id, "option-not-on-a-wire", "{option}");
         }
     }
 }

@@ -23,13 +23,15 @@ pub(in super::super) struct TuneArgs {
 pub(in super::super) enum TuneServer {
     /// nginx: its configuration is read and never written, copies of it are measured beside the
     /// live server
-    Nginx(Box<NginxArgs>),
+    Nginx(Box<SiteArgs>),
+    /// Apache: the same, for its httpd.conf or apache2.conf
+    Apache(Box<SiteArgs>),
 }
 
-/// Options of `zc tune nginx`.
+/// Options of `zc tune SERVER`.
 #[derive(Debug, Clone, Args)]
-pub(in super::super) struct NginxArgs {
-    /// The configuration [default: that of the nginx in the PATH]
+pub(in super::super) struct SiteArgs {
+    /// The configuration [default: that of the server in the PATH]
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(super) conf: Option<PathBuf>,
     /// The access log whose requests are asked for, compressed or not [default: what the web's
@@ -43,13 +45,13 @@ pub(in super::super) struct NginxArgs {
     #[arg(long, value_name = "DURATION", allow_hyphen_values = true, default_value = "10min",
           value_parser = duration(10 * S..=24 * 3600 * S))]
     pub(super) budget: u64,
-    /// A further line to try, as in 'sendfile_max_chunk 512k' or 'listen reuseport'; again for more
+    /// A further line to try, as in 'sendfile_max_chunk 512k' or 'EnableSendfile On'; again for more
     #[arg(long = "try", value_name = "LINE", allow_hyphen_values = true)]
     pub(super) try_lines: Vec<String>,
     /// Try the lines of --try and no others
     #[arg(long, requires = "try_lines")]
     pub(super) only_tried: bool,
-    /// The site, by its server_name [default: the first default server that answers with files]
+    /// The site, by its name [default: the first default server that answers with files]
     #[arg(long, value_name = "NAME")]
     pub(super) server_name: Option<String>,
     /// A folder of files that are asked for, read only [default: made for the mix]

@@ -5,35 +5,24 @@ use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use super::super::folder::Folder;
 use super::mix::FILES;
-use super::reading::Nginx;
+use super::server::Server;
 use super::stand_in;
 use zc_analysis::tune::Fate;
 use zc_kernel::tcp;
 use zc_rig::internal::{COPIES, INTERNAL};
 use zc_run::{Error, Result, escape, in_words};
 use zc_servers::{Listening, ServerCopy};
-use zc_tune::Change;
-use zc_tune::nginx::{Config, Scheme, Shadow, Site};
+use zc_tune::{Change, Configured, OWN_LOCATION, Scheme, Shadow, Site};
 
 /// The port of the first copy, in a network namespace that has no other.
 const FIRST_PORT: u16 = 8001;
 
-/// The most words of nginx in an answer, in characters.
-const MOST_WORDS: usize = 200;
-
 /// The part of a file of errors that is looked at, in bytes.
 const MOST_SAID: u64 = 64 << 10;
-
-/// Levels of nginx's errors: after the one nginx ends, the others it survives.
-const ENDED: [&str; 1] = ["[emerg]"];
-const ERRORS: [&str; 3] = ["[alert]", "[crit]", "[error]"];
-
-/// Where nginx names the files of a copy in its errors.
-const CONF: &str = "nginx.conf";
 
 /// A sysctl that a listening socket can have for itself.
 const CONGESTION_CONTROL: &str = "net.ipv4.tcp_congestion_control";
@@ -41,9 +30,8 @@ const NOTSENT_LOWAT: &str = "net.ipv4.tcp_notsent_lowat";
 
 /// The copies of a site.
 pub(super) struct Copies<'a> {
-    nginx: &'a Nginx,
-    config: &'a Config,
-    site: &'a Site,
+    server: &'a dyn Server,
+    configured: &'a dyn Configured,
     folder: &'a Folder,
     /// What all of them have.
     shadow: Shadow,
@@ -58,7 +46,8 @@ pub(super) struct CopyOf<'a> {
 }
 
 /// Servers that can be started.
-pub(super) struct Started {
+pub(super) struct Started<'a> {
+    server: &'a dyn Server,
     /// The command that starts all of them, in the foreground.
     pub(super) command: String,
     /// The URL of each.
@@ -67,33 +56,36 @@ pub(super) struct Started {
     pub(super) errors: Vec<PathBuf>,
 }
 
-impl Started {
-    /// What the copy of a state, by its place, said last: what ended it, else its last error.
+impl Started<'_> {
+    /// What the copy of a state, by its place, said last: what ended it, else its last error. It
+    /// begins with the server's name.
     pub(super) fn last_words(&self, state: usize) -> Option<String> {
         let errors = self.errors.get(state)?;
-        words(&tail(errors).ok()?, errors.parent()?)
+        let words = self.server.last_words(&tail(errors).ok()?, errors.parent()?)?;
+        Some(format!("{} said: {words}", self.server.name()))
     }
 }
 
 impl<'a> Copies<'a> {
-    /// Copies of `site`, in `folder`.
+    /// Copies of the site of a configuration, in `folder`.
     ///
     /// # Errors
     /// The folder cannot be written to.
     pub(super) fn new(
-        nginx: &'a Nginx,
-        config: &'a Config,
-        site: &'a Site,
+        server: &'a dyn Server,
+        configured: &'a dyn Configured,
         folder: &'a Folder,
     ) -> Result<Self> {
+        let (site, files) = (configured.site(), folder.place(FILES));
         let as_root = rustix::process::geteuid().is_root();
         let mut shadow = Shadow {
-            root: Some(folder.place(FILES).to_string_lossy().into_owned()),
+            root: Some(files.to_string_lossy().into_owned()),
+            is_link: files.join(OWN_LOCATION.trim_matches('/')).is_symlink(),
             own_location: !site.answers_files,
             as_root,
-            known_user: is_known(config),
+            known_user: configured.user().is_none_or(|(user, group)| is_known(&user, &group)),
             is_alone: as_root && is_alone(),
-            build: nginx.build.clone(),
+            build: server.build().to_owned(),
             ..Shadow::default()
         };
         let mut said = Vec::new();
@@ -110,12 +102,12 @@ impl<'a> Copies<'a> {
                 stand_in.kind
             ));
         }
-        Ok(Self { nginx, config, site, folder, shadow, said })
+        Ok(Self { server, configured, folder, shadow, said })
     }
 
     /// What of the live server the copies have not, in sentences.
     pub(super) fn said(&self) -> Vec<String> {
-        let copy = self.config.copy(self.site, &self.shadow, &[]);
+        let copy = self.configured.copy(&self.shadow, &[]);
         copy.said.into_iter().chain(self.said.iter().cloned()).collect()
     }
 
@@ -128,7 +120,8 @@ impl<'a> Copies<'a> {
     /// Whether a change can be tried: of a line, by the server's own check.
     pub(super) fn fate(&self, change: &Change) -> Fate {
         if let Change::Sysctl { name, value } = change {
-            return match why_not(name, value) {
+            let why = self.server.why_no_socket().map(str::to_owned);
+            return match why.or_else(|| why_not(name, value)) {
                 Some(why) => Fate::NotTried { why },
                 None => Fate::Tried,
             };
@@ -142,34 +135,29 @@ impl<'a> Copies<'a> {
     /// Checks that the present configuration can be copied.
     ///
     /// # Errors
-    /// [`ErrorKind::Input`](zc_run::ErrorKind): nginx refuses the copy.
+    /// [`ErrorKind::Input`](zc_run::ErrorKind): the server refuses the copy.
     pub(super) fn must_start(&self) -> Result<()> {
         self.check(&[]).map_err(|words| {
-            Error::input(
-                "copy-refused",
-                format!("nginx refuses a copy of the configuration: {words}"),
-            )
-            .help("nginx -t tells whether it takes the configuration itself")
+            let name = self.server.name();
+            let message = format!("{name} refuses a copy of the configuration: {words}");
+            let own_check = self.server.own_check();
+            Error::input("copy-refused", message)
+                .help(format!("{own_check} tells whether it takes the configuration itself"))
         })
     }
 
-    /// Has nginx check a copy, which opens its files and its port for a moment.
+    /// Has the server check a copy.
     fn check(&self, changes: &[&Change]) -> std::result::Result<(), String> {
         let port = free_port().map_err(|error| in_words(&error))?;
         let place = self.write("checked", port, changes).map_err(|error| error.message)?;
-        let mut command = Command::new(&self.nginx.program);
-        command
-            .args(["-t", "-q", "-e", "stderr", "-p"])
-            .arg(&place)
-            .arg("-c")
-            .arg(place.join(CONF));
-        let output = command.stdin(Stdio::null()).output();
+        let output = self.server.check(&place).stdin(Stdio::null()).output();
         let output = output.map_err(|error| in_words(&error))?;
         match output.status.success() {
             true => Ok(()),
             false => {
                 let said = String::from_utf8_lossy(&output.stderr);
-                Err(words(&said, &place).unwrap_or_else(|| "it says nothing".to_owned()))
+                let words = self.server.last_words(&said, &place);
+                Err(words.unwrap_or_else(|| "it says nothing".to_owned()))
             }
         }
     }
@@ -179,8 +167,8 @@ impl<'a> Copies<'a> {
         let place = self.folder.make(name)?;
         let folder = place.to_string_lossy().into_owned();
         let shadow = Shadow { folder, port, ..self.shadow.clone() };
-        let copy = self.config.copy(self.site, &shadow, changes);
-        self.folder.write(&format!("{name}/{CONF}"), &copy.text)?;
+        let copy = self.configured.copy(&shadow, changes);
+        self.folder.write(&format!("{name}/{}", self.server.conf()), &copy.text)?;
         Ok(place)
     }
 
@@ -188,9 +176,10 @@ impl<'a> Copies<'a> {
     ///
     /// # Errors
     /// The folder cannot be written to.
-    pub(super) fn start(&self, run: &str, states: &[CopyOf<'_>]) -> Result<Started> {
+    pub(super) fn start(&self, run: &str, states: &[CopyOf<'_>]) -> Result<Started<'a>> {
+        let site = self.configured.site();
         let (mut copies, mut urls, mut errors) = (Vec::new(), Vec::new(), Vec::new());
-        let scheme = match self.site.scheme {
+        let scheme = match site.scheme {
             Scheme::Http => "http",
             Scheme::Https => "https",
         };
@@ -199,17 +188,13 @@ impl<'a> Copies<'a> {
             let log = place.join("error.log");
             // Of an earlier attempt.
             drop(std::fs::remove_file(&log));
-            let path = |path: &Path| path.to_string_lossy().into_owned();
-            let program = path(&self.nginx.program);
-            let conf = path(&place.join(CONF));
-            let words = [&program, "-e", &path(&log), "-p", &path(&place), "-c", &conf];
             copies.push(ServerCopy {
-                words: words.map(str::to_owned).to_vec(),
+                words: self.server.start(&place, &log),
                 listener: listening(port, &state.changes),
                 errors: log.clone(),
             });
             errors.push(log);
-            urls.push(format!("{scheme}://{}:{port}/", host(self.site)));
+            urls.push(format!("{scheme}://{}:{port}/", host(site)));
         }
         let text = serde_json::to_string(&copies)
             .map_err(|error| Error::failed("copies-unreadable", format!("the copies: {error}")))?;
@@ -217,7 +202,7 @@ impl<'a> Copies<'a> {
         let own = std::env::current_exe().map_err(|error| Error::os("find this program", error))?;
         let quoted = |path: &Path| format!("'{}'", path.to_string_lossy().replace('\'', r"'\''"));
         let command = format!("exec {} {INTERNAL} {COPIES} {}", quoted(&own), quoted(&job));
-        Ok(Started { command, urls, errors })
+        Ok(Started { server: self.server, command, urls, errors })
     }
 }
 
@@ -229,29 +214,6 @@ fn tail(path: &Path) -> std::io::Result<String> {
     let mut bytes = Vec::new();
     file.take(MOST_SAID).read_to_end(&mut bytes)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
-}
-
-/// What nginx said that matters most, without time and process: the error that ended it, else its
-/// last one. `place` is the folder of its configuration, which no one else knows.
-fn words(said: &str, place: &Path) -> Option<String> {
-    let has = |line: &str, levels: &[&str]| levels.iter().any(|level| line.contains(level));
-    let mut lines = said.lines().filter(|line| !line.trim().is_empty());
-    let ended = lines.clone().find(|line| has(line, &ENDED));
-    let line = ended.or_else(|| lines.clone().rfind(|line| has(line, &ERRORS)));
-    let line = line.or_else(|| lines.next_back())?;
-    // `2026/11/28 12:00:00 [emerg] 6532#6532: `.
-    let line = match line.split_once("] ") {
-        Some((before, words)) if before.contains('[') => words,
-        _ => line,
-    };
-    let is_id = |id: &str| id.chars().all(|c| c.is_ascii_digit() || c == '#');
-    let line = match line.split_once(": ") {
-        Some((id, words)) if is_id(id) => words,
-        _ => line,
-    };
-    let file = format!(" in {}", place.join(CONF).display());
-    let line = line.split_once(&file).map_or(line, |(words, _)| words);
-    Some(escape(line, MOST_WORDS))
 }
 
 /// Why a copy cannot have a value of a sysctl for itself; `None`: it can.
@@ -311,17 +273,13 @@ fn free_port() -> std::io::Result<u16> {
     TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr().map(|address| address.port())
 }
 
-/// Whether the user and the group of the configuration's workers exist.
-fn is_known(config: &Config) -> bool {
-    let Some(user) = config.main.iter().find(|directive| directive.name == "user") else {
-        return true;
-    };
-    let has = |file: &str, name: &String| {
+/// Whether a user and a group of workers exist. Apache names them by number, too: `#33`.
+fn is_known(user: &str, group: &str) -> bool {
+    let has = |file: &str, name: &str| {
         let text = std::fs::read_to_string(file).unwrap_or_default();
-        text.lines().any(|line| line.split(':').next() == Some(name))
+        name.starts_with('#') || text.lines().any(|line| line.split(':').next() == Some(name))
     };
-    user.args.first().is_some_and(|name| has("/etc/passwd", name))
-        && user.args.get(1).or(user.args.first()).is_some_and(|name| has("/etc/group", name))
+    has("/etc/passwd", user) && has("/etc/group", group)
 }
 
 /// Whether this user namespace has one user alone.
@@ -337,38 +295,8 @@ mod tests {
 
     #[test]
     fn a_user_of_the_workers_is_known_if_it_and_its_group_are() {
-        let is = |line: &str| {
-            let dump = format!("# configuration file /e/nginx.conf:\n{line}\n");
-            is_known(&Config::parse(&dump).unwrap())
-        };
-        assert!(is("events {}") && is("user root;") && is("user root root;"));
-        assert!(!is("user no-such-user-of-zc;") && !is("user root no-such-group-of-zc;"));
-    }
-
-    #[test]
-    fn the_words_that_matter_are_those_that_ended_nginx() {
-        let place = Path::new("/t/checked");
-        for (said, expected) in [
-            (
-                "nginx: [emerg] \"sendfile_max_chunk\" directive invalid value in \
-                 /t/checked/nginx.conf:7\nnginx: configuration file test failed\n",
-                Some("\"sendfile_max_chunk\" directive invalid value"),
-            ),
-            (
-                "2026/11/28 12:00:00 [emerg] 65#65: bind() to 0.0.0.0:80 failed (98: in use)\n\
-                 2026/11/28 12:00:03 [emerg] 65#65: still could not bind()\n",
-                Some("bind() to 0.0.0.0:80 failed (98: in use)"),
-            ),
-            (
-                "2026/11/28 12:00:00 [error] 7#7: *1 open() \"/a\" failed\n\
-                 2026/11/28 12:00:09 [alert] 6#6: worker process 7 exited on signal 11\n\
-                 2026/11/28 12:00:09 [notice] 6#6: start worker process 8\n",
-                Some("worker process 7 exited on signal 11"),
-            ),
-            ("listen at 0.0.0.0:8003: in use\n\n", Some("listen at 0.0.0.0:8003: in use")),
-            ("\n", None),
-        ] {
-            assert_eq!(words(said, place).as_deref(), expected, "{said}");
-        }
+        assert!(is_known("root", "root") && is_known("#65534", "#65534"));
+        assert!(!is_known("no-such-user-of-zc", "root"));
+        assert!(!is_known("root", "no-such-group-of-zc"));
     }
 }

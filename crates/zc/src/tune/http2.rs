@@ -7,7 +7,7 @@ use super::super::folder::Folder;
 use super::reading::in_path;
 use zc_run::{Error, Result};
 use zc_servers::Http2;
-use zc_tune::nginx::{Config, Scheme, Site};
+use zc_tune::{Configured, Scheme};
 
 /// Connections that share the GETs: few, so that each carries several requests at once, which is
 /// what HTTP/2 is for.
@@ -19,34 +19,28 @@ const MOST_CONNECTIONS: u64 = 32;
 /// Requests of a trial: those of top speed, or half a second of the highest rate.
 const REQUESTS: u64 = 2_600;
 
-/// `keepalive_requests` where no line sets it
-/// (<https://nginx.org/en/docs/http/ngx_http_core_module.html#keepalive_requests>).
-const KEEPALIVE_REQUESTS: u64 = 1_000;
-
 /// The way to ask a site by HTTP/2.
 ///
 /// # Errors
 /// - [`ErrorKind::Unsupported`](zc_run::ErrorKind): there is no h2load.
 /// - [`ErrorKind::Input`](zc_run::ErrorKind): the site does not speak HTTP/2, or ends connections
 ///   too soon for it.
-pub(super) fn http2(config: &Config, site: &Site) -> Result<Asking> {
-    if !site.http2 {
-        let how = match site.scheme {
-            Scheme::Https => "\"listen 443 ssl http2\", or \"http2 on\" since nginx 1.25.1",
-            Scheme::Http => "\"listen 80 http2\", or \"http2 on\" since nginx 1.25.1",
-        };
+pub(super) fn http2(configured: &dyn Configured) -> Result<Asking> {
+    if !configured.site().http2 {
         let message = "--http2 asks by HTTP/2, which the site does not speak";
         return Err(Error::input("site-without-http2", message).help(format!(
-            "{how} makes it do so, --server-name chooses another site, without --http2 it is asked \
-             by HTTP/1.1"
+            "{} makes it do so, --server-name chooses another site, without --http2 it is asked \
+             by HTTP/1.1",
+            configured.http2_line()
         )));
     }
-    let line = config.in_effect(site, "keepalive_requests");
-    let limit = line.and_then(|line| line.args.first()?.parse().ok()).unwrap_or(KEEPALIVE_REQUESTS);
-    let connections = connections(limit).ok_or_else(|| {
+    let limit = configured.http2_requests();
+    let of_limit = limit.as_ref().map(|(_, limit)| connections(*limit));
+    let connections = of_limit.unwrap_or(Some(CONNECTIONS as usize)).ok_or_else(|| {
+        let (name, limit) = limit.unwrap_or_default();
         let message = format!(
-            "the site ends a connection after {limit} requests (keepalive_requests), and h2load \
-             does not open another"
+            "the site ends a connection after {limit} requests ({name}), and h2load does not open \
+             another"
         );
         Error::input("connections-too-short", message)
             .help("leave --http2 out, or raise it in a copy of the configuration for -c")

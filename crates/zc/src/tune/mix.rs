@@ -9,13 +9,13 @@ use super::super::apart::{self, Document};
 use super::super::folder::Folder;
 use super::super::log_format;
 use super::super::log_input::LogInput;
-use super::args::NginxArgs;
+use super::args::SiteArgs;
 use zc_access_log::{
     AskedKind, AskedMix, AskedOptions, Format, LeftOut, MixBuilder, MixDraw, Spoken, read_log,
 };
 use zc_run::{Error, Result};
 use zc_servers::{MixFiles, mix_of_root, write_mix};
-use zc_tune::nginx::OWN_LOCATION;
+use zc_tune::OWN_LOCATION;
 
 /// The folder of the files that are asked for, in that of the tuning.
 pub(super) const FILES: &str = "files";
@@ -39,7 +39,7 @@ impl Mix {
     /// # Errors
     /// [`ErrorKind::Input`](zc_run::ErrorKind): it cannot be read, or has no request that can be
     /// sent once more.
-    pub(super) fn read(args: &NginxArgs) -> Result<Self> {
+    pub(super) fn read(args: &SiteArgs) -> Result<Self> {
         let options = AskedOptions::usual(args.seed.number.unwrap_or_default());
         let format = log_format::parse(args.format.as_deref(), &[], "")?;
         let Some(log) = &args.log else {

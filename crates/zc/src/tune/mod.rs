@@ -1,16 +1,20 @@
 //! `zc tune SERVER`: which lines of a server's configuration to change, tried one at a time on copies
 //! of it under the mix of requests of its own log.
 //!
-//! Data passes once: the configuration is read ([`reading`]), its lines become candidates
-//! (`zc_tune`), the log becomes a mix ([`mix`]), each candidate becomes a copy in a folder of zc's
-//! ([`copies`]), the copies are states of up to three runs ([`phases`]), and these are the answer.
+//! Data passes once: the configuration is read by what is its server's own ([`server`], [`nginx`],
+//! [`apache`]), its lines become candidates (`zc_tune`), the log becomes a mix ([`mix`]), each
+//! candidate becomes a copy in a folder of zc's ([`copies`]), the copies are states of up to three
+//! runs ([`phases`]), and these are the answer.
 
+mod apache;
 mod args;
 mod copies;
 mod http2;
 mod mix;
+mod nginx;
 mod phases;
 mod reading;
+mod server;
 mod spoken;
 mod stand_in;
 
@@ -18,11 +22,13 @@ pub(super) use args::TuneArgs;
 
 use std::collections::HashSet;
 
-use self::args::{NginxArgs, TuneServer};
+use self::apache::Apache;
+use self::args::{SiteArgs, TuneServer};
 use self::copies::Copies;
 use self::mix::Mix;
+use self::nginx::Nginx;
 use self::phases::{Asked, measure};
-use self::reading::Nginx;
+use self::server::Server;
 use super::folder::Folder;
 use super::format::WidthArgs;
 use super::{interrupt, render, replace, tell};
@@ -31,7 +37,7 @@ use zc_report::Layout;
 use zc_report::tune::{About, TuneReport, html, json, text};
 use zc_run::{Error, ErrorKind, Result};
 use zc_servers::askable;
-use zc_tune::{Candidate, Change, Offer, candidates, try_line};
+use zc_tune::{Candidate, Change, Offer};
 
 /// Tunes, and prints which lines to change. Returns the exit code.
 ///
@@ -43,21 +49,27 @@ use zc_tune::{Candidate, Change, Offer, candidates, try_line};
 /// - [`ErrorKind::NothingKept`]: no block counts.
 /// - [`ErrorKind::Interrupted`]: Ctrl-C; what was found by then has been printed.
 pub(super) fn run(args: &TuneArgs) -> Result<()> {
-    let TuneServer::Nginx(args) = &args.server;
-    args.out.as_deref().map_or(Ok(()), replace::check)?;
+    let (TuneServer::Nginx(site) | TuneServer::Apache(site)) = &args.server;
+    site.out.as_deref().map_or(Ok(()), replace::check)?;
+    let conf = site.conf.as_deref();
+    match &args.server {
+        TuneServer::Nginx(_) => tune(&Nginx::find(conf)?, site),
+        TuneServer::Apache(_) => tune(&Apache::find(conf)?, site),
+    }
+}
+
+fn tune(server: &dyn Server, args: &SiteArgs) -> Result<()> {
     let stop = interrupt::flag()?;
-    let nginx = Nginx::find(args.conf.as_deref())?;
-    let config = nginx.read()?;
-    let site = config.site(args.server_name.as_deref())?;
-    let facts = nginx.facts();
-    let own = args.try_lines.iter().map(|line| try_line(line, &config, &site, &facts));
+    let configured = server.read(args.server_name.as_deref())?;
+    let facts = reading::facts(server.build());
+    let own = args.try_lines.iter().map(|line| configured.try_line(line, &facts));
     let mut offers: Vec<Offer> = own.map(|own| own.map(Offer::Try)).collect::<Result<_>>()?;
     if !args.only_tried {
-        offers.extend(candidates(&config, &site, &facts));
+        offers.extend(configured.candidates(&facts));
     }
     let mut known = HashSet::new();
     offers.retain(|offer| known.insert(name(offer).to_owned()));
-    let http2 = args.http2.then(|| http2::http2(&config, &site)).transpose()?;
+    let http2 = args.http2.then(|| http2::http2(&*configured)).transpose()?;
     let mix = Mix::read(args)?;
 
     let folder = Folder::named("zc-tune-")?;
@@ -68,11 +80,11 @@ pub(super) fn run(args: &TuneArgs) -> Result<()> {
         Some(http2) => {
             let left_out;
             (files.targets, left_out) = askable(&files.targets);
-            http2::said(http2, site.scheme, left_out)
+            http2::said(http2, configured.site().scheme, left_out)
         }
         None => vec![spoken::connections(reuse, args.requests_per_connection, args.log.is_some())],
     };
-    let mut copies = Copies::new(&nginx, &config, &site, &folder)?;
+    let mut copies = Copies::new(server, &*configured, &folder)?;
     copies.must_start()?;
     let mut lines = Vec::new();
     let mut tried: Vec<Option<Change>> = Vec::new();
@@ -101,13 +113,14 @@ pub(super) fn run(args: &TuneArgs) -> Result<()> {
         cores: measured.screening.run.header.host.cpu.online,
         price: args.money.as_ref(),
     };
+    let site = configured.site();
     let mut said = site.said.clone();
     said.extend(said_of_copies);
     said.extend(mix.said(&files));
-    said.extend(spoken::said(mix.spoken(), &site, http2.is_some()));
+    said.extend(spoken::said(mix.spoken(), site, http2.is_some()));
     said.extend(how);
     let about = About {
-        server: nginx.words(),
+        server: server.words(),
         site: match site.name.as_str() {
             "" => format!("a site without a name: {}", site.why),
             name => format!("{name}: {}", site.why),
@@ -119,7 +132,7 @@ pub(super) fn run(args: &TuneArgs) -> Result<()> {
     let report = TuneReport::new(&measured.phases(), &question, about, |change| {
         let changes: Vec<&Change> =
             change.iter().filter_map(|at| tried.get(*at)?.as_ref()).collect();
-        reading::with_links_resolved(&config).diff(&site, &changes)
+        configured.diff(&changes, &reading::without_links)
     });
     print(args, &report)?;
     measured.ended.map_or_else(|| verdict(&report), Err)
@@ -149,7 +162,7 @@ fn untried(name: String, why: String) -> Line {
     }
 }
 
-fn print(args: &NginxArgs, report: &TuneReport) -> Result<()> {
+fn print(args: &SiteArgs, report: &TuneReport) -> Result<()> {
     if let Some(out) = &args.out {
         replace::or_stdout(Some(out), html(report).as_bytes())?;
     }

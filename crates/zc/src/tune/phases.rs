@@ -6,7 +6,7 @@ use std::io::IsTerminal as _;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use super::args::NginxArgs;
+use super::args::SiteArgs;
 use super::copies::{Copies, CopyOf, Started};
 use crate::interim::Planned;
 use crate::progress::Watcher;
@@ -63,7 +63,7 @@ pub(super) struct Measured {
 /// The first run could not be made: the present state does not answer as it should, or zc cannot
 /// measure here.
 pub(super) fn measure(
-    args: &NginxArgs,
+    args: &SiteArgs,
     copies: &mut Copies<'_>,
     asked: Asked,
     lines: &mut [Line],
@@ -167,7 +167,7 @@ pub(super) struct Asked {
 
 /// What all runs have in common.
 struct Runs<'a> {
-    args: &'a NginxArgs,
+    args: &'a SiteArgs,
     asked: Asked,
     stop: &'a Stop,
     /// Begin of the runs' names.
@@ -272,7 +272,7 @@ impl Runs<'_> {
 }
 
 /// Adds to why states did not answer what their servers said last. (The saved run has what zc saw.)
-fn add_last_words(run: &mut Run, states: &[CopyOf<'_>], started: &Started) {
+fn add_last_words(run: &mut Run, states: &[CopyOf<'_>], started: &Started<'_>) {
     let words_of = |label: &str| {
         let place = states.iter().position(|state| state.name == label)?;
         started.last_words(place)
@@ -291,7 +291,7 @@ fn add_last_words(run: &mut Run, states: &[CopyOf<'_>], started: &Started) {
 }
 
 fn with_words(why: &str, words: &str) -> String {
-    format!("{why}; nginx said: {words}")
+    format!("{why}; {words}")
 }
 
 fn status_of(target: &Target) -> Option<u16> {

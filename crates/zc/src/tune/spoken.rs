@@ -6,7 +6,7 @@ use std::num::NonZeroU64;
 
 use zc_access_log::Spoken;
 use zc_load::Reuse;
-use zc_tune::nginx::{Scheme, Site};
+use zc_tune::{Scheme, Site};
 
 /// A share that is none.
 const NONE: f64 = 0.0005;

@@ -24,6 +24,9 @@ fn bzimage(release: &str) -> Vec<u8> {
     head
 }
 
+/// Which end of a wire a stand-in for QEMU is.
+const END: &str = "case \"$*\" in *mac=52:54:00:09:00:02*) end=far ;; *) end=near ;; esac";
+
 /// Puts a script into the folder's PATH.
 fn program(folder: &Path, name: &str, script: &str) {
     let path = folder.join("bin").join(name);
@@ -140,6 +143,44 @@ esac";
 }
 
 #[test]
+fn a_far_guest_that_fails_costs_the_boot_and_a_near_one_is_blamed_for_itself() {
+    // In the first boot the far guest panics, in the second one it carries a frame and does not
+    // answer, and in the third one the near guest panics.
+    let script = format!(
+        "{END}
+n=$(($(cat n.$end 2>/dev/null || echo 0) + 1)); echo $n >n.$end
+for word; do case $word in */old|*/new) echo \"${{word##*/}}\" >>kernels.$end ;; esac; done
+case $n$end in
+1far) printf '[ 1.0] far x\\n[ 1.1] Kernel panic - not syncing: far out of luck\\n' >/dev/fd/5 ;;
+2near) echo frame >&6; until [ -e heard ]; do sleep 0.01; done
+    echo 'error: nobody listens [no-server]'; echo 6 >/dev/fd/4 ;;
+2far) read -r line <&6; echo \"$line\" >heard.new; mv heard.new heard; exec sleep 600 ;;
+3near) echo 'Kernel panic - not syncing: near' >/dev/fd/5 ;;
+*) exec sleep 600 ;;
+esac"
+    );
+    let folder = folder(Some(&script));
+    let options = ["--boots", "1", "--out", "runs", "--seed", "3", "--link", "wire"];
+    let output = compare(folder.path(), &options).finish().unwrap();
+    assert_eq!(failed(&output, 13), "kernel-not-measured");
+    let shown = text(&output.stdout).split_whitespace().collect::<Vec<_>>().join(" ");
+    for said in [
+        "two on a wire, of which the far one has A in every boot",
+        "the far guest (A): the kernel panicked: far out of luck",
+        "[ 1.0] far x",
+        "the far guest (A): it was not reached: zc run ended in it with 6: nobody listens",
+        ": the kernel panicked: near",
+        "0 of 2 boots measured",
+    ] {
+        assert!(shown.contains(said), "{said}: {shown}");
+    }
+    let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap();
+    assert_eq!(read("heard"), "frame\n");
+    assert_eq!(read("kernels.far"), "old\nold\nold\n");
+    assert_eq!(read("kernels.near").matches("new").count(), 1);
+}
+
+#[test]
 fn what_was_measured_is_printed_where_a_guest_cannot_be_started_any_more() {
     let folder = folder(Some("rm bin/qemu-system-x86_64; echo 4 >/dev/fd/4"));
     let options = ["--boots", "2", "--out", "runs"];
@@ -178,22 +219,32 @@ fn configurations_of_packages_are_compared() {
 }
 
 #[test]
-fn a_guest_ends_with_zc_and_ctrl_c_prints_what_there_is() {
-    for (signal, code) in [(Signal::INT, Some(130)), (Signal::KILL, None)] {
-        let folder = folder(Some("echo $$ >pid.new; mv pid.new pid; exec sleep 600"));
-        let mut command = compare(folder.path(), &["--boots", "1"]);
-        let zc = command.stdout(Stdio::piped()).stderr(Stdio::piped()).start().unwrap();
-        let guest = until("the guest runs", || {
-            std::fs::read_to_string(folder.path().join("pid")).ok()?.trim().parse::<i32>().ok()
-        });
-        kill_process(Pid::from_child(&zc), signal).unwrap();
-        let output = zc.wait_with_output().unwrap();
-        assert_eq!(output.status.code(), code, "{}", stderr(&output));
-        // Of one that has ended and that nobody has waited for yet, the command line is empty.
-        let line = format!("/proc/{guest}/cmdline");
-        let gone = || std::fs::read(&line).map_or(true, |line| line.is_empty());
-        until("the guest is gone", || gone().then_some(()));
-        assert_eq!(code.is_some(), text(&output.stdout).contains("this is what was measured"));
+fn guests_end_with_zc_and_ctrl_c_prints_what_there_is() {
+    let script = format!("{END}; echo $$ >pid.$end.new; mv pid.$end.new pid.$end; exec sleep 600");
+    for (link, ends) in [("auto", &["near"][..]), ("wire", &["near", "far"])] {
+        for (signal, code) in [(Signal::INT, Some(130)), (Signal::KILL, None)] {
+            let folder = folder(Some(&script));
+            let mut command = compare(folder.path(), &["--boots", "1", "--link", link]);
+            let zc = command.stdout(Stdio::piped()).stderr(Stdio::piped()).start().unwrap();
+            let pid = |end: &str| {
+                let file = folder.path().join(format!("pid.{end}"));
+                std::fs::read_to_string(file).ok()?.trim().parse::<i32>().ok()
+            };
+            let running = || ends.iter().map(|end| pid(end)).collect::<Option<Vec<i32>>>();
+            let guests = until("the guests run", running);
+            kill_process(Pid::from_child(&zc), signal).unwrap();
+            let output = zc.wait_with_output().unwrap();
+            assert_eq!(output.status.code(), code, "{}", stderr(&output));
+            for guest in guests {
+                // Of one that has ended and that nobody has waited for yet, the command line is
+                // empty.
+                let line = format!("/proc/{guest}/cmdline");
+                let gone = || std::fs::read(&line).map_or(true, |line| line.is_empty());
+                until("the guest is gone", || gone().then_some(()));
+            }
+            let is_said = text(&output.stdout).contains("this is what was measured");
+            assert_eq!(code.is_some(), is_said, "{link}");
+        }
     }
 }
 

@@ -48,5 +48,6 @@ mod soak_service;
 mod sweep;
 mod tls;
 mod tune;
+mod tune_apache;
 mod udp;
 mod via;

@@ -34,6 +34,7 @@ run --recv reecv
 run --recv recv:64kB
 run --link ethernet
 run --link remote
+run --link wire
 run --link null --recv splice
 run --ack-every 2m
 run --ack-interval 1
@@ -79,6 +80,7 @@ run --kernel A=a --kernel B=b --remote 'x y'
 run --kernel A=a --kernel B=b --remote x --plan y
 run --boot kexec
 run --kernel A=a --kernel B=b --csv
+run --kernel A=a --kernel B=b --link wire --mtu 9000
 run --kernel A=a --kernel B=b --boots 0
 run --kernel A=a --kernel B=b --tap
 run --kernel A=a --kernel B=b --fail-if-worse 0.5x

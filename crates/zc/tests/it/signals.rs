@@ -188,6 +188,11 @@ const PLACES: &[(&str, &str, Try)] = &[
     ("tune nginx", "--root", Not("a folder")),
     ("tune nginx", "--runs", Not("a folder")),
     ("tune nginx", "--out", Not("as that of report")),
+    ("tune apache", "--conf", File("tune apache --conf {}")),
+    ("tune apache", "--log", File("tune apache --log {}")),
+    ("tune apache", "--root", Not("a folder")),
+    ("tune apache", "--runs", Not("a folder")),
+    ("tune apache", "--out", Not("as that of report")),
     ("install-classic", "DIR", File("install-classic {}")),
     ("generate", "DIR", File("generate man {}")),
 ];

@@ -146,13 +146,7 @@ http {{
 
     /// The screening run, as far as it is saved.
     fn screening(&self) -> Option<Run> {
-        let entries = std::fs::read_dir(self.path().join("zc")).unwrap().flatten();
-        let mut paths = entries.map(|entry| entry.path());
-        let path = paths.find(|path| path.to_string_lossy().contains("-screening"))?;
-        // While it is written, its last part is not whole.
-        let mut bytes = Vec::new();
-        drop(MultiGzDecoder::new(std::fs::File::open(path).ok()?).read_to_end(&mut bytes));
-        zc_run::parse(&text(&bytes)).ok().map(|(run, _)| run)
+        screening_in(&self.path().join("zc"))
     }
 
     /// A PATH whose nginx is this one, but ends at its start with a configuration that has `line`.
@@ -184,11 +178,7 @@ http {{
 
     /// Nothing of zc is left: no folder, and no server but the live one.
     fn is_alone(&self) -> bool {
-        let is_empty = std::fs::read_dir(self.path().join("tmp")).unwrap().next().is_none();
-        let tmp = self.path().join("tmp").to_string_lossy().into_owned();
-        let processes = std::fs::read_dir("/proc").unwrap().flatten();
-        let lines = processes.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
-        is_empty && !lines.into_iter().any(|line| String::from_utf8_lossy(&line).contains(&tmp))
+        nothing_is_left_in(&self.path().join("tmp"))
     }
 }
 
@@ -223,6 +213,26 @@ http {{
     )
 }
 
+/// The screening run that is saved in a folder, as far as it is.
+pub(crate) fn screening_in(folder: &Path) -> Option<Run> {
+    let entries = std::fs::read_dir(folder).unwrap().flatten();
+    let mut paths = entries.map(|entry| entry.path());
+    let path = paths.find(|path| path.to_string_lossy().contains("-screening"))?;
+    // While it is written, its last part is not whole.
+    let mut bytes = Vec::new();
+    drop(MultiGzDecoder::new(std::fs::File::open(path).ok()?).read_to_end(&mut bytes));
+    zc_run::parse(&text(&bytes)).ok().map(|(run, _)| run)
+}
+
+/// Whether a folder for temporary files is empty, and no process has it on its command line.
+pub(crate) fn nothing_is_left_in(tmp: &Path) -> bool {
+    let is_empty = std::fs::read_dir(tmp).unwrap().next().is_none();
+    let tmp = tmp.to_string_lossy().into_owned();
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    let lines = processes.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
+    is_empty && !lines.into_iter().any(|line| String::from_utf8_lossy(&line).contains(&tmp))
+}
+
 /// Three lines, one of which makes responses dear.
 const THREE: [&str; 9] = [
     "--only-tried",
@@ -237,7 +247,7 @@ const THREE: [&str; 9] = [
 ];
 
 /// Whether there is no link here whose sides are apart, which is said.
-fn cannot_measure(said: &str) -> bool {
+pub(crate) fn cannot_measure(said: &str) -> bool {
     let is = said.contains("[costs-inseparable]") || said.contains("[too-few-cpus]");
     if is {
         eprintln!("skipped: no link whose sides are apart");
@@ -422,7 +432,9 @@ fn a_site_that_cannot_be_asked_by_http2_is_a_sentence() {
         ("h2.conf", Some("/nonexistent"), 4, "h2load-missing"),
     ] {
         let mut command = live.tune_of(conf, &["--http2"]);
-        path.map(|path| command.env("PATH", path));
+        if let Some(path) = path {
+            command.env("PATH", path);
+        }
         let output = command.finish().unwrap();
         assert_eq!(refused(&output, code), id, "{conf}: {}", stderr(&output));
     }

@@ -7,17 +7,21 @@
 //! ratio within one run, but has in it by how much boots differ. The *relative* ratio first divides
 //! a cost by those of the other cells in the same blocks. It is narrower, and says nothing of a
 //! change of all cells alike.
+//!
+//! Boots may be two guests on a wire, of which the near one sends, and the far one has the first
+//! kernel in every boot. Costs are the near one's then: what the far one adds to them would hide a
+//! part of each change. What receiving cost the far one is a figure of its own.
 
 mod judgement;
 mod model;
 mod rounds;
 
 pub use judgement::judgement;
-pub use model::{Arm, BootCost, BootRatio, KernelCell, Kernels, LeftOutBoot, WhyLeftOut};
+pub use model::{Arm, BootCost, BootRatio, FarCost, KernelCell, Kernels, LeftOutBoot, WhyLeftOut};
 
 use std::collections::BTreeMap;
 
-use zc_run::{Run, Slot};
+use zc_run::{Header, LinkKind, Run, Slot};
 use zc_stats::{hodges_lehmann, mean_interval};
 
 use self::rounds::{Round, control, differing_controls, judge, ratio, relative};
@@ -28,7 +32,7 @@ use super::model::{ChangeVerdict, Difference, Weight};
 use super::normalization::{contrast, cost_logs, same_cells};
 use super::selection::Selection;
 use super::trust::bars;
-use crate::costs::Side;
+use crate::costs::{Side, sides_apart};
 use crate::figures::finite;
 use crate::kept::KeptBlocks;
 use crate::machine::is_emulated;
@@ -55,6 +59,7 @@ pub fn kernels(boots: &[Boot<'_>]) -> Kernels {
         rounds: 0,
         control_rounds: 0,
         emulated,
+        wire: boots.iter().any(|boot| is_on_a_wire(&boot.run.header)),
         net,
         confidence: CONFIDENCE,
         differences: differences(boots),
@@ -199,9 +204,15 @@ fn without_figures(label: &str) -> KernelCell {
         cost: None,
         relative: None,
         same: None,
+        far: None,
         judged_by: None,
         verdict: ChangeVerdict::Undecided,
     }
+}
+
+/// Whether a run was made between two guests on a wire.
+fn is_on_a_wire(header: &Header) -> bool {
+    header.plan.fixed.link == LinkKind::Remote && sides_apart(header)
 }
 
 /// Logarithms of a cell in a boot.
@@ -210,6 +221,8 @@ struct Values {
     cost: Option<f64>,
     /// By the mean of all cells in the same blocks.
     own: Option<f64>,
+    /// Of the far guest's cost, on a wire.
+    far: Option<f64>,
 }
 
 /// The values of the cells of a boot that can be compared with those of the first one.
@@ -220,10 +233,13 @@ fn values(first: &KeptBlocks<'_>, kept: &KeptBlocks<'_>) -> BTreeMap<String, Val
         .map(|(_, place)| place)
         .filter(|place| !of_plan[*place].control)
         .collect();
+    let wire = is_on_a_wire(kept.header);
+    let side = if wire { Side::Sender } else { Side::Both };
     let values = |place: &usize| {
         let values = Values {
-            cost: location(&cost_logs(kept, *place, Side::Both)),
-            own: location(&contrast(kept, &[*place], &cells, Side::Both)),
+            cost: location(&cost_logs(kept, *place, side)),
+            own: location(&contrast(kept, &[*place], &cells, side)),
+            far: location(&cost_logs(kept, *place, Side::Receiver)).filter(|_| wire),
         };
         (of_plan[*place].label.clone(), values)
     };
@@ -258,11 +274,19 @@ fn rounds(cell: &str, boots: &[Valued<'_>], of: fn(&Values) -> Option<f64>) -> V
 
 fn fill(cell: &mut KernelCell, boots: &[Valued<'_>]) {
     let costs = rounds(&cell.label, boots, |values| values.cost);
-    let old = costs.iter().flat_map(|round| [round.old, round.old_again]).flatten();
-    cell.old_cost = cost(&old.collect::<Vec<_>>());
-    cell.new_cost = cost(&costs.iter().filter_map(|round| round.new).collect::<Vec<_>>());
+    (cell.old_cost, cell.new_cost) = costs_of_both(&costs);
     cell.cost = ratio(&costs);
     cell.same = control(&costs);
+    let far = rounds(&cell.label, boots, |values| values.far);
+    let (old_cost, new_cost) = costs_of_both(&far);
+    cell.far = ratio(&far).map(|cost| FarCost { old_cost, new_cost, cost });
+}
+
+/// The costs under the first kernel and under the second one.
+fn costs_of_both(rounds: &[Round]) -> (Option<BootCost>, Option<BootCost>) {
+    let old = rounds.iter().flat_map(|round| [round.old, round.old_again]).flatten();
+    let new = rounds.iter().filter_map(|round| round.new);
+    (cost(&old.collect::<Vec<_>>()), cost(&new.collect::<Vec<_>>()))
 }
 
 fn cost(logs: &[f64]) -> Option<BootCost> {

@@ -40,6 +40,9 @@ pub struct Kernels {
     pub control_rounds: usize,
     /// Whether the CPUs are emulated, so that nothing has a cost.
     pub emulated: bool,
+    /// Whether the bytes went to another guest on a wire, which has the first kernel in every boot:
+    /// costs are those of the sending guest then.
+    pub wire: bool,
     /// Whether costs are net of zc's own harness.
     pub net: bool,
     /// Simultaneous confidence level of all verdicts, and that of each interval: 0.95.
@@ -109,6 +112,8 @@ pub struct KernelCell {
     /// The first kernel's cost in its second boots divided by that in its first ones: 1, but for
     /// chance.
     pub same: Option<BootRatio>,
+    /// What receiving the same bytes cost the far guest on a wire; `None` on any other link.
+    pub far: Option<FarCost>,
     /// The ratio that the verdict is about; `None` without a figure.
     pub judged_by: Option<JudgedBy>,
     /// The verdict, corrected for both ratios of all cells.
@@ -124,6 +129,17 @@ impl KernelCell {
             JudgedBy::Relative => self.relative.as_ref(),
         }
     }
+}
+
+/// What a cell costs the far guest on a wire, which has the first kernel in every boot.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+pub struct FarCost {
+    /// In boots of the first kernel.
+    pub old_cost: Option<BootCost>,
+    /// In boots of the second kernel.
+    pub new_cost: Option<BootCost>,
+    /// The latter divided by the former.
+    pub cost: BootRatio,
 }
 
 /// A cost by boots: the geometric mean with Student's t interval.

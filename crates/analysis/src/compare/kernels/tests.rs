@@ -5,18 +5,18 @@ use super::rounds::{Round, differing_controls, judge, ratio};
 use super::*;
 use crate::compare::model::{JudgedBy, Outcome};
 use zc_run::SendPath;
-use zc_testkit::synthetic::{Synthetic, TrueCell};
+use zc_testkit::synthetic::{Synthetic, TrueCell, two_machines};
 
 /// A run whose sendfile costs so many times what it usually does.
 fn run(seed: u64, sendfile: f64) -> Run {
+    run_of(seed, TrueCell::new(SendPath::Sendfile, 180.0 * sendfile, 390.0 * sendfile))
+}
+
+fn run_of(seed: u64, sendfile: TrueCell) -> Run {
     let reference = TrueCell::new(SendPath::ReadSend, 500.0, 400.0);
     let control = reference.control();
-    let cells = vec![
-        reference,
-        TrueCell::new(SendPath::Sendfile, 180.0 * sendfile, 390.0 * sendfile),
-        TrueCell::new(SendPath::Splice, 200.0, 390.0),
-        control,
-    ];
+    let splice = TrueCell::new(SendPath::Splice, 200.0, 390.0);
+    let cells = vec![reference, sendfile, splice, control];
     let quiet = Synthetic { block_drift: 0.0, noise: 0.02, ..Synthetic::default() };
     Synthetic { cells, seed, blocks: 12, ..quiet }.run()
 }
@@ -71,6 +71,28 @@ fn of_two_cells_the_second_is_relative_to_the_first() {
     assert!((1.17..1.23).contains(&relative.ratio), "{relative:?}");
     runs.iter_mut().for_each(|(_, _, run)| run.header.plan.cells.retain(|cell| cell.control));
     assert!(self::compared(&runs).cells.is_empty());
+}
+
+#[test]
+fn on_a_wire_a_change_is_the_near_guest_s_and_the_far_one_s_cost_is_told_beside() {
+    // Only the sender's cost of sendfile changes, by half.
+    let of = |(round, arm, mut run): (usize, Arm, Run)| {
+        if arm == Arm::New {
+            let sendfile = TrueCell::new(SendPath::Sendfile, 180.0 * 1.5, 390.0);
+            run = run_of(round as u64, sendfile);
+        }
+        (round, arm, two_machines(run))
+    };
+    let compared = compared(&runs(8, 1.0).into_iter().map(of).collect::<Vec<_>>());
+    assert!(compared.wire && compared.rounds == 8, "{:?}", compared.left_out);
+    let sendfile = cell(&compared, "sendfile");
+    let ChangeVerdict::Worse { by } = sendfile.verdict else { panic!("{sendfile:?}") };
+    assert!((0.45..0.55).contains(&by), "{sendfile:?}");
+    let far = sendfile.far.unwrap();
+    assert!((0.95..1.05).contains(&far.cost.ratio), "{far:?}");
+    assert!(far.old_cost.unwrap().boots == 16 && far.new_cost.unwrap().boots == 8);
+    let alone = self::compared(&runs(1, 1.0));
+    assert!(!alone.wire && alone.cells.iter().all(|cell| cell.far.is_none()));
 }
 
 #[test]

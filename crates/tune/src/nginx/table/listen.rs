@@ -1,8 +1,8 @@
 //! Parameters of the site's `listen`.
 
+use super::super::listen::name as parameter_name;
 use super::context::Context;
 use crate::candidate::{Candidate, Change, Offer};
-use crate::nginx::parameter_name;
 
 const REFERENCE: &str = "https://nginx.org/en/docs/http/ngx_http_core_module.html#listen";
 

@@ -2,8 +2,9 @@
 //! taken over as it is.
 
 use super::context::Context;
-use super::values::is_same;
 use crate::candidate::{Candidate, Change, Offer};
+use crate::entry::InEffect as _;
+use crate::values::is_same;
 
 const DIRECTIVE: &str = "access_log";
 const REFERENCE: &str = "https://nginx.org/en/docs/http/ngx_http_log_module.html#access_log";

@@ -1,8 +1,9 @@
 //! Directives of a site that speaks TLS.
 
-use super::entry::{Entry, Tries};
+use super::need::Need;
+use crate::entry::{Entry, Tries};
 
-pub(super) const ENTRIES: &[Entry] = &[
+pub(super) const ENTRIES: &[Entry<Need>] = &[
     Entry {
         directive: "ssl_buffer_size",
         default: "16k",

@@ -1,8 +1,9 @@
 //! How connections are accepted, kept and written to.
 
-use super::entry::{Entry, Tries};
+use super::need::Need;
+use crate::entry::{Entry, Tries};
 
-pub(super) const ENTRIES: &[Entry] = &[
+pub(super) const ENTRIES: &[Entry<Need>] = &[
     Entry {
         directive: "tcp_nodelay",
         default: "on",

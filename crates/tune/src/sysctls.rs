@@ -1,7 +1,6 @@
 //! Sysctls of the server's network namespace.
 
-use super::context::Context;
-use crate::candidate::{Candidate, Change, Offer};
+use crate::candidate::{Candidate, Change, Facts, Offer};
 
 const REFERENCE: &str = "https://docs.kernel.org/networking/ip-sysctl.html";
 
@@ -23,29 +22,29 @@ const VALUES: [(&str, &str, &str); 2] = [
 ];
 
 /// Every congestion control that may be used other than the present one, and the other values.
-pub(super) fn offers(context: &Context<'_>) -> Vec<Offer> {
-    let present = context.facts.sysctl(CONGESTION_CONTROL);
-    let controls = context.facts.congestion_controls.iter();
+pub(crate) fn offers(facts: &Facts) -> Vec<Offer> {
+    let present = facts.sysctl(CONGESTION_CONTROL);
+    let controls = facts.congestion_controls.iter();
     let mut offers: Vec<Offer> = controls
         .filter(|control| present != Some(control.as_str()))
         .map(|control| {
             let reason = "how packets are paced and how many are under way decides how often the \
                           sender is woken, and what sendfile() and TLS cost with it";
-            offer(context, CONGESTION_CONTROL, control, reason)
+            offer(facts, CONGESTION_CONTROL, control, reason)
         })
         .collect();
     let differs = |(name, value, _): &&(&str, &str, &str)| {
-        context.facts.sysctl(name).is_none_or(|present| !is_same(present, value))
+        facts.sysctl(name).is_none_or(|present| !is_same(present, value))
     };
     let values = VALUES.iter().filter(differs);
-    offers.extend(values.map(|(name, value, reason)| offer(context, name, value, reason)));
+    offers.extend(values.map(|(name, value, reason)| offer(facts, name, value, reason)));
     offers
 }
 
-fn offer(context: &Context<'_>, name: &str, value: &str, reason: &str) -> Offer {
+fn offer(facts: &Facts, name: &str, value: &str, reason: &str) -> Offer {
     Offer::Try(Candidate {
         name: format!("sysctl {name}={value}"),
-        present: context.facts.sysctl_in_words(name),
+        present: facts.sysctl_in_words(name),
         change: Change::Sysctl { name: name.to_owned(), value: value.to_owned() },
         reason: reason.to_owned(),
         reference: REFERENCE.to_owned(),

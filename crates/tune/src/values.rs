@@ -1,11 +1,11 @@
-//! Values as nginx reads them.
+//! Values as servers read them.
 
-/// A version of nginx.
-pub(super) type Version = (u32, u32, u32);
+/// A version of a server.
+pub(crate) type Version = (u32, u32, u32);
 
-/// Whether two values mean the same to nginx: `512K` and `524288`, `ON` and `on`
-/// (ngx_parse_size(), ngx_conf_set_flag_slot()).
-pub(super) fn is_same(one: &str, other: &str) -> bool {
+/// Whether two values mean the same: `512K` and `524288`, `ON` and `on` (nginx's ngx_parse_size()
+/// and ngx_conf_set_flag_slot(), Apache's ap_set_flag_slot()).
+pub(crate) fn is_same(one: &str, other: &str) -> bool {
     let words = |text: &str| -> Vec<String> { text.split_whitespace().map(plain).collect() };
     words(one) == words(other)
 }
@@ -21,12 +21,20 @@ fn plain(word: &str) -> String {
     scaled.map_or(word, |bytes| bytes.to_string())
 }
 
+/// The version in what a server prints about itself, after a word such as `nginx/`.
+pub(crate) fn version(build: &str, after: &str) -> Option<Version> {
+    let text = build.split(after).nth(1)?;
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let mut numbers = text[..end].split('.').map(|number| number.parse().ok());
+    Some((numbers.next()??, numbers.next()??, numbers.next()??))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn values_are_compared_as_nginx_reads_them() {
+    fn values_are_compared_as_servers_read_them() {
         for (one, other) in [("512K", "524288"), ("2m", "2048k"), ("ON", "on"), ("2  32k", "2 32K")]
         {
             assert!(is_same(one, other), "{one} {other}");

@@ -6,21 +6,21 @@
 
 mod connections;
 mod context;
-mod entry;
 mod files;
 mod ktls;
 mod ktls_option;
 mod left_out;
 mod listen;
 mod logging;
-mod sysctls;
+mod need;
 #[cfg(test)]
 mod tests;
 mod tls;
-mod values;
 
+use super::tree::Config;
 use crate::candidate::{Facts, Offer};
-use crate::nginx::{Config, Site};
+use crate::site::Site;
+use crate::sysctls;
 use context::Context;
 
 /// The candidates for a site, in the order of the table, and what is not tried.
@@ -32,7 +32,7 @@ pub fn candidates(config: &Config, site: &Site, facts: &Facts) -> Vec<Offer> {
     offers.extend(context.is_https.then(|| ktls::offer(&context)));
     offers.extend(listen::offers(&context));
     offers.extend(logging::offers(&context));
-    offers.extend(sysctls::offers(&context));
+    offers.extend(sysctls::offers(facts));
     offers.extend(left_out::offers());
     offers
 }

@@ -3,17 +3,17 @@
 //! <https://man7.org/linux/man-pages/man7/glob.7.html>).
 
 /// Whether nginx takes a path for a pattern.
-pub(super) fn is_pattern(path: &str) -> bool {
+pub(crate) fn is_pattern(path: &str) -> bool {
     path.contains(['*', '?', '['])
 }
 
 /// What stands before the first wildcard.
-pub(super) fn literal_prefix(pattern: &str) -> &str {
+pub(crate) fn literal_prefix(pattern: &str) -> &str {
     pattern.split(['*', '?', '[', '\\']).next().unwrap_or_default()
 }
 
 /// Whether `path` matches `pattern`.
-pub(super) fn matches(pattern: &str, path: &str) -> bool {
+pub(crate) fn matches(pattern: &str, path: &str) -> bool {
     let mut names = path.split('/');
     let mut patterns = split_names(pattern).into_iter();
     loop {
@@ -26,7 +26,7 @@ pub(super) fn matches(pattern: &str, path: &str) -> bool {
 }
 
 /// The paths that match an absolute pattern, sorted, with the names in each folder from `names`.
-pub(super) fn expand(pattern: &str, names: &mut dyn FnMut(&str) -> Vec<String>) -> Vec<String> {
+pub(crate) fn expand(pattern: &str, names: &mut dyn FnMut(&str) -> Vec<String>) -> Vec<String> {
     let mut found = vec![String::new()];
     let mut is_literal = true;
     for part in pattern.split('/').skip(1) {

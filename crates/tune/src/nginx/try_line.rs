@@ -4,10 +4,15 @@
 //! namespace. What would reach beyond the copy that is measured (its process, its files, its
 //! addresses) is refused here; what nginx does not understand, `nginx -t` says.
 
-use crate::candidate::{Candidate, Change, Facts};
-use crate::nginx::{Config, End, Fault, Lexer, Site, parameter_name};
 use zc_run::nearest::nearest;
 use zc_run::{Error, Result, escape};
+
+use super::lex::{End, Fault, Lexer};
+use super::listen::name as parameter_name;
+use super::tree::Config;
+use crate::candidate::{Candidate, Change, Facts};
+use crate::own_line::{self, LONGEST, refused};
+use crate::site::Site;
 
 /// Directives that are none of a site's, each with the reason for which they are not tried.
 const REFUSED: [(&str, &str); 22] = [
@@ -43,9 +48,6 @@ const FILES: &str = "it names files that the server writes, which zc keeps in a 
 const LISTEN: [&str; 7] =
     ["reuseport", "backlog", "rcvbuf", "sndbuf", "fastopen", "deferred", "so_keepalive"];
 
-/// Longest line, in bytes.
-const LONGEST: usize = 1000;
-
 /// The candidate that a line describes, with or without its semicolon: `sendfile_max_chunk 4k;`,
 /// `listen reuseport`, `listen reuseport off`, `sysctl net.ipv4.tcp_notsent_lowat=131072`.
 ///
@@ -57,7 +59,7 @@ pub fn try_line(line: &str, config: &Config, site: &Site, facts: &Facts) -> Resu
         return Err(Error::usage("no-line-to-try", "the line to try is empty").help(EXAMPLES));
     };
     let (name, change) = match name.as_str() {
-        "sysctl" => sysctl(line, args)?,
+        "sysctl" => own_line::sysctl(line, args)?,
         "listen" => listen_parameter(line, args)?,
         _ => directive(line, name, args)?,
     };
@@ -74,21 +76,11 @@ pub fn try_line(line: &str, config: &Config, site: &Site, facts: &Facts) -> Resu
         }
         Change::Sysctl { name, .. } => facts.sysctl_in_words(name),
     };
-    Ok(Candidate {
-        name,
-        present,
-        change,
-        reason: "given by --try".to_owned(),
-        reference: "--try".to_owned(),
-    })
+    Ok(own_line::candidate(name, present, change))
 }
 
 const EXAMPLES: &str = "for example: --try 'sendfile_max_chunk 4k', --try 'listen reuseport', \
                         --try 'sysctl net.ipv4.tcp_notsent_lowat=131072'";
-
-fn refused(id: &'static str, line: &str, why: &str) -> Error {
-    Error::usage(id, format!("\"{}\" cannot be tried: {why}", escape(line.trim(), 80)))
-}
 
 fn directive(line: &str, name: &str, args: &[String]) -> Result<(String, Change)> {
     let is_name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
@@ -135,29 +127,6 @@ fn listen_parameter(line: &str, args: &[String]) -> Result<(String, Change)> {
     }
     let text = if on { format!("listen {parameter}") } else { format!("listen without {name}") };
     Ok((text, Change::Listen { parameter: parameter.clone(), on }))
-}
-
-fn sysctl(line: &str, args: &[String]) -> Result<(String, Change)> {
-    let help = "for example: --try 'sysctl net.ipv4.tcp_notsent_lowat=131072'";
-    let text = args.join(" ");
-    let Some((name, value)) = text.split_once('=') else {
-        return Err(refused("sysctl-without-a-value", line, "it has no \"=\"").help(help));
-    };
-    // sysctl(8) takes both separators.
-    let (name, value) = (name.trim().replace('/', "."), value.trim());
-    let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
-    let is_path = !name.is_empty()
-        && name.chars().all(is_name)
-        && name.split('.').all(|part| !part.is_empty());
-    if !is_path || value.is_empty() {
-        return Err(refused("bad-sysctl", line, "it is no name=value").help(help));
-    }
-    if !name.starts_with("net.") {
-        let why = "only the sysctls below \"net.\" can be those of a network namespace, and others \
-                   are the whole machine's";
-        return Err(refused("sysctl-of-the-machine", line, why).help(help));
-    }
-    Ok((format!("sysctl {name}={value}"), Change::Sysctl { name, value: value.to_owned() }))
 }
 
 /// The words of a line as nginx reads them.

@@ -4,6 +4,7 @@
 use super::context::Context;
 use super::ktls_option::{DIRECTIVE, asks_for_it};
 use crate::candidate::{Candidate, Change, Offer};
+use crate::entry::InEffect as _;
 
 const REFERENCE: &str = "https://docs.kernel.org/networking/tls.html; \
                          https://nginx.org/en/docs/http/ngx_http_ssl_module.html#ssl_conf_command";

@@ -1,8 +1,9 @@
 //! How files are opened, read and sent.
 
-use super::entry::{Entry, Need, Tries};
+use super::need::Need;
+use crate::entry::{Entry, Tries};
 
-pub(super) const ENTRIES: &[Entry] = &[
+pub(super) const ENTRIES: &[Entry<Need>] = &[
     Entry {
         directive: "sendfile",
         default: "off",

@@ -1,69 +1,47 @@
-//! An entry of the table: a directive of nginx with its default and the values that are tried, and
+//! An entry of a server's table: a directive with its default and the values that are tried, and
 //! how it becomes candidates for one configuration.
 
-use super::context::Context;
-use super::values::{Version, is_same};
 use crate::candidate::{Candidate, Change, Offer};
+use crate::values::{Version, is_same};
+
+/// What is in effect at a site, as entries ask for it.
+pub(crate) trait InEffect<N> {
+    /// The arguments of a directive that is in effect; `None` where the default is.
+    fn value(&self, directive: &str) -> Option<String>;
+
+    /// The version of the server.
+    fn version(&self) -> Option<Version>;
+
+    /// Why a need does not hold; `None`: it does.
+    fn missing(&self, need: N) -> Option<String>;
+}
 
 /// A directive and the values that are tried.
-pub(super) struct Entry {
-    pub(super) directive: &'static str,
-    /// nginx's default, per nginx.org.
-    pub(super) default: &'static str,
+pub(crate) struct Entry<N: 'static> {
+    pub(crate) directive: &'static str,
+    /// The server's default, per its documentation.
+    pub(crate) default: &'static str,
     /// The default of versions before the given one, where that was another.
-    pub(super) default_before: Option<(Version, &'static str)>,
-    pub(super) tries: Tries,
+    pub(crate) default_before: Option<(Version, &'static str)>,
+    pub(crate) tries: Tries,
     /// All must hold; the first that does not says why the directive is not tried.
-    pub(super) needs: &'static [Need],
-    pub(super) reason: &'static str,
-    pub(super) reference: &'static str,
+    pub(crate) needs: &'static [N],
+    pub(crate) reason: &'static str,
+    pub(crate) reference: &'static str,
 }
 
 /// The values that are tried, as they are typed.
-pub(super) enum Tries {
+pub(crate) enum Tries {
     /// `on` and `off`, or the default and something else: whichever is not in effect.
     Switch(&'static [&'static str]),
     /// Amounts, the default among them where it is worth a try: each that is not in effect.
     Amounts(&'static [&'static str]),
 }
 
-/// What an entry needs in order to have an effect here.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Need {
-    /// Files are sent by sendfile().
-    Sendfile,
-    /// Files are read into buffers of nginx.
-    Buffers,
-    /// nginx was built with this.
-    Built(&'static str),
-}
-
-impl Need {
-    /// Why it does not hold.
-    fn missing(self, context: &Context<'_>) -> Option<String> {
-        let because = |why: &str| Some(why.to_owned());
-        match self {
-            Self::Sendfile if !context.is_on("sendfile") => {
-                because("it has an effect only with \"sendfile on\"")
-            }
-            Self::Sendfile if context.is_https && !context.has_ktls_on() => {
-                because("over TLS nginx sends by sendfile() only where the kernel encrypts (kTLS)")
-            }
-            Self::Buffers if context.sends_by_sendfile() => {
-                because("files are sent by sendfile(), past these buffers")
-            }
-            Self::Built(option) if !context.facts.build.contains(option) => {
-                Some(format!("this nginx was built without {option}"))
-            }
-            _ => None,
-        }
-    }
-}
-
-impl Entry {
+impl<N: Copy + 'static> Entry<N> {
     /// The candidates of the entry, or why it is not tried.
-    pub(super) fn offers(&self, context: &Context<'_>) -> Vec<Offer> {
-        if let Some(why) = self.needs.iter().find_map(|need| need.missing(context)) {
+    pub(crate) fn offers(&self, context: &impl InEffect<N>) -> Vec<Offer> {
+        if let Some(why) = self.needs.iter().find_map(|need| context.missing(*need)) {
             return vec![Offer::Not { name: self.directive.to_owned(), why }];
         }
         let default = self.default_of(context.version());

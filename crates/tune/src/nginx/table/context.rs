@@ -1,9 +1,13 @@
 //! What is in effect at the site, as the entries of the table ask for it.
 
+use super::super::build;
+use super::super::tree::Config;
 use super::ktls_option;
-use super::values::{Version, is_same};
+use super::need::Need;
 use crate::candidate::Facts;
-use crate::nginx::{Config, Scheme, Site, build_argument};
+use crate::entry::InEffect;
+use crate::site::{Scheme, Site};
+use crate::values::{self, Version, is_same};
 
 /// A site with its surroundings.
 pub(super) struct Context<'a> {
@@ -16,11 +20,6 @@ pub(super) struct Context<'a> {
 impl<'a> Context<'a> {
     pub(super) fn new(config: &'a Config, site: &'a Site, facts: &'a Facts) -> Self {
         Self { config, site, facts, is_https: site.scheme == Scheme::Https }
-    }
-
-    /// The arguments of a directive that is in effect; `None` where the default is.
-    pub(super) fn value(&self, directive: &str) -> Option<String> {
-        Some(self.config.in_effect(self.site, directive)?.args.join(" "))
     }
 
     /// Whether a switch whose default is off is on.
@@ -46,16 +45,37 @@ impl<'a> Context<'a> {
         self.config.listen_parameters(self.site)
     }
 
-    /// The version of nginx.
-    pub(super) fn version(&self) -> Option<Version> {
-        let text = self.facts.build.split("nginx/").nth(1)?;
-        let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-        let mut numbers = text[..end].split('.').map(|number| number.parse().ok());
-        Some((numbers.next()??, numbers.next()??, numbers.next()??))
-    }
-
     /// The log that nginx writes where the configuration names none.
     pub(super) fn default_log(&self) -> &'a str {
-        build_argument(&self.facts.build, "--http-log-path=").unwrap_or("logs/access.log")
+        build::argument(&self.facts.build, "--http-log-path=").unwrap_or("logs/access.log")
+    }
+}
+
+impl InEffect<Need> for Context<'_> {
+    fn value(&self, directive: &str) -> Option<String> {
+        Some(self.config.in_effect(self.site, directive)?.args.join(" "))
+    }
+
+    fn version(&self) -> Option<Version> {
+        values::version(&self.facts.build, "nginx/")
+    }
+
+    fn missing(&self, need: Need) -> Option<String> {
+        let because = |why: &str| Some(why.to_owned());
+        match need {
+            Need::Sendfile if !self.is_on("sendfile") => {
+                because("it has an effect only with \"sendfile on\"")
+            }
+            Need::Sendfile if self.is_https && !self.has_ktls_on() => {
+                because("over TLS nginx sends by sendfile() only where the kernel encrypts (kTLS)")
+            }
+            Need::Buffers if self.sends_by_sendfile() => {
+                because("files are sent by sendfile(), past these buffers")
+            }
+            Need::Built(option) if !self.facts.build.contains(option) => {
+                Some(format!("this nginx was built without {option}"))
+            }
+            _ => None,
+        }
     }
 }

@@ -1,0 +1,46 @@
+//! A line of the operator's own, `--try 'sendfile_max_chunk 4k'`: what is the same for all servers.
+
+use zc_run::{Error, Result, escape};
+
+use crate::candidate::{Candidate, Change};
+
+/// Longest line, in bytes.
+pub(crate) const LONGEST: usize = 1000;
+
+pub(crate) fn refused(id: &'static str, line: &str, why: &str) -> Error {
+    Error::usage(id, format!("\"{}\" cannot be tried: {why}", escape(line.trim(), 80)))
+}
+
+pub(crate) fn candidate(name: String, present: String, change: Change) -> Candidate {
+    Candidate {
+        name,
+        present,
+        change,
+        reason: "given by --try".to_owned(),
+        reference: "--try".to_owned(),
+    }
+}
+
+/// The words behind `sysctl`: the line as it is told, and the change.
+pub(crate) fn sysctl(line: &str, args: &[String]) -> Result<(String, Change)> {
+    let help = "for example: --try 'sysctl net.ipv4.tcp_notsent_lowat=131072'";
+    let text = args.join(" ");
+    let Some((name, value)) = text.split_once('=') else {
+        return Err(refused("sysctl-without-a-value", line, "it has no \"=\"").help(help));
+    };
+    // sysctl(8) takes both separators.
+    let (name, value) = (name.trim().replace('/', "."), value.trim());
+    let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+    let is_path = !name.is_empty()
+        && name.chars().all(is_name)
+        && name.split('.').all(|part| !part.is_empty());
+    if !is_path || value.is_empty() {
+        return Err(refused("bad-sysctl", line, "it is no name=value").help(help));
+    }
+    if !name.starts_with("net.") {
+        let why = "only the sysctls below \"net.\" can be those of a network namespace, and others \
+                   are the whole machine's";
+        return Err(refused("sysctl-of-the-machine", line, why).help(help));
+    }
+    Ok((format!("sysctl {name}={value}"), Change::Sysctl { name, value: value.to_owned() }))
+}
