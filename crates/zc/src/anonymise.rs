@@ -6,17 +6,19 @@ use zc_measure::session::LEFT_OUT;
 use zc_run::{Error, Experiment, Result, SendPath};
 
 /// The options whose values reveal nothing about a host, besides those of factors.
-const KEPT: [&str; 24] = [
+const KEPT: [&str; 26] = [
     "ab-limit",
     "ab-settle",
     "ack-every",
     "ack-interval",
     "boot-budget",
+    "boot-wait",
     "boots",
     "budget",
     "burn",
     "columns",
     "cpus",
+    "fail-if-worse",
     "idle",
     "ip",
     "link",
@@ -191,6 +193,7 @@ mod tests {
         let expected = [
             "ab",
             "ab-restore",
+            "boot",
             "build",
             "carry",
             "far-address",
