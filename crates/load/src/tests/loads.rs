@@ -66,7 +66,12 @@ fn a_connection_carries_so_many_requests_and_is_closed_with_the_last() {
     let carried = Arc::new(std::sync::Mutex::new(Vec::new()));
     let counts = Arc::clone(&carried);
     let server = Server::with(move |mut connection, number| {
-        counts.lock().unwrap().resize(number + 1, 0);
+        {
+            // The threads of two connections may begin in either order.
+            let mut counts = counts.lock().unwrap();
+            let connections = counts.len().max(number + 1);
+            counts.resize(connections, 0);
+        }
         while let Some(head) = next_request(&mut connection) {
             counts.lock().unwrap()[number] += 1;
             let closes = head.contains("Connection: close");

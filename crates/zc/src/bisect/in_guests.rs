@@ -15,6 +15,7 @@ use super::seen::{Seen, sentence, unavailable};
 use crate::folder::Folder;
 use crate::kernel_args::BOOT_NS;
 use crate::kernels::{self, Made, boot_once, orders};
+use crate::run_args::LinkChoice;
 use crate::{read, replace, tell};
 use zc_analysis::bisect::{Judged, Question};
 use zc_analysis::compare::kernels::{Arm, Boot, log_ratios};
@@ -68,6 +69,10 @@ impl Guests {
         if !SendPath::NAMES.contains(&path) {
             let unknown = unknown_among("send path", path, SendPath::NAMES);
             return Err(unknown.prefixed("--path: "));
+        }
+        if args.link == Some(LinkChoice::Wire) {
+            let message = "--link: \"wire\" is between two guests, and a bisection boots one";
+            return Err(Error::usage("wire-in-a-bisection", message).help("--link veth"));
         }
         let machine = Machine::find()?;
         if let Accelerator::Emulated { why } = &machine.accelerator {
