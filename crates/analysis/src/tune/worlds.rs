@@ -13,7 +13,7 @@ pub(super) struct Truth {
     pub(super) p99: f64,
     /// Of several lines that do the same only the best counts.
     pub(super) does: Option<&'static str>,
-    /// CPU beside others, by what `cpu` tells.
+    /// How many times as much CPU it takes beside other lines.
     pub(super) beside: f64,
 }
 
