@@ -9,6 +9,7 @@ use super::listen::{self, Address};
 use super::server_name;
 use super::tree::{self, Config, Directive, all};
 use crate::site::{self, Scheme, Site};
+use crate::values::matches_any_path;
 
 impl Config {
     /// Chooses the server block that is tried: that of `server_name` as nginx chooses it for a
@@ -118,9 +119,7 @@ pub(super) fn root_location(server: &[Directive]) -> Option<&Directive> {
         })
     };
     of(&|modifier, pattern| modifier == "^~" && pattern == "/")
-        .or_else(|| {
-            of(&|modifier, pattern| modifier.starts_with('~') && answer::matches_any_path(pattern))
-        })
+        .or_else(|| of(&|modifier, pattern| modifier.starts_with('~') && matches_any_path(pattern)))
         .or_else(|| of(&|modifier, pattern| modifier.is_empty() && pattern == "/"))
 }
 
