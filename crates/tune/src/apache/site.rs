@@ -96,7 +96,7 @@ impl Config {
             why,
             scheme: if is_tls { Scheme::Https } else { Scheme::Http },
             http2: self.has_module("http2_module")
-                && protocols.iter().any(|name| name == "h2" || name == "h2c"),
+                && protocols.iter().any(|name| name == if is_tls { "h2" } else { "h2c" }),
             answers_files: self.answers_files(index),
             certificates: if is_tls { self.certificates(index) } else { Vec::new() },
             said,
