@@ -68,8 +68,8 @@ pub(crate) fn indent(text: &str, at: usize) -> &str {
     &line[..line.len() - line.trim_start_matches([' ', '\t']).len()]
 }
 
-/// The indent of a line in a block that is indented by `outer`: that of `inner`, a line in it, if it
-/// has one.
+/// The indent of a line in a block that is indented by `outer`: that of a line in it, `inner`, if
+/// there is one.
 pub(crate) fn indent_inside(outer: &str, inner: Option<&str>) -> String {
     match inner {
         Some(inner) => inner.to_owned(),

@@ -1,5 +1,5 @@
-//! The site that is tried, as whoever copies and asks it has to know it, and sentences about it that
-//! are the same for all servers.
+//! The site that is tried, as whoever copies and asks it has to know it, and sentences about it
+//! that are the same for all servers.
 
 use zc_run::{Error, escape};
 

@@ -49,8 +49,8 @@ pub(super) trait Server {
     fn own_check(&self) -> &'static str;
 }
 
-/// Of lines with errors the one that matters most: the first of the level after which a server ends,
-/// else the last of the levels that it survives.
+/// Of lines with errors the one that matters most: the first of the level after which a server
+/// ends, else the last of the levels that it survives.
 pub(super) fn worst<'l>(lines: &[&'l str], ended: &str, survived: &[&str]) -> Option<&'l str> {
     let last = || lines.iter().rfind(|line| survived.iter().any(|level| line.contains(level)));
     lines.iter().find(|line| line.contains(ended)).or_else(last).copied()
