@@ -68,6 +68,16 @@ pub(crate) fn indent(text: &str, at: usize) -> &str {
     &line[..line.len() - line.trim_start_matches([' ', '\t']).len()]
 }
 
+/// The indent of a line in a block that is indented by `outer`: that of a line in it, `inner`, if
+/// there is one.
+pub(crate) fn indent_inside(outer: &str, inner: Option<&str>) -> String {
+    match inner {
+        Some(inner) => inner.to_owned(),
+        None if outer.contains('\t') => format!("{outer}\t"),
+        None => format!("{outer}    "),
+    }
+}
+
 /// Bytes to take away, with their line if nothing else is on it.
 pub(crate) fn with_empty_line(text: &str, bytes: Range<usize>) -> Range<usize> {
     let start = line_start(text, bytes.start);

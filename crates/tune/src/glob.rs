@@ -1,8 +1,8 @@
-//! Patterns of `include`, resolved among the dumped files as glob(3) resolves them on disk: sorted,
-//! `*` and `?` match neither `/` nor a leading dot (`ngx_open_glob`,
+//! Patterns of paths, as in nginx's `include` and Apache's `Include`, as glob(3) resolves them:
+//! sorted, `*` and `?` match neither `/` nor a leading dot (`ngx_open_glob`,
 //! <https://man7.org/linux/man-pages/man7/glob.7.html>).
 
-/// Whether nginx takes a path for a pattern.
+/// Whether a server takes a path for a pattern.
 pub(crate) fn is_pattern(path: &str) -> bool {
     path.contains(['*', '?', '['])
 }

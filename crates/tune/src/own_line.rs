@@ -7,6 +7,20 @@ use crate::candidate::{Candidate, Change};
 /// Longest line, in bytes.
 pub(crate) const LONGEST: usize = 1000;
 
+/// Why a directive is none that is tried.
+pub(crate) const PROCESS: &str = "it is about the server's process, which zc starts and ends";
+pub(crate) const ADDRESS: &str = "zc gives each copy an address and a port of its own";
+pub(crate) const SITE: &str =
+    "it is about what the site serves, which has to stay the same to be compared";
+pub(crate) const FILES: &str =
+    "it names files that the server writes, which zc keeps in a folder of its own";
+
+/// Why a text is no line, after the id of the error.
+pub(crate) const TOO_LONG: (&str, &str) =
+    ("line-too-long", "it is too long, or has control characters such as a line feed");
+pub(crate) const UNFINISHED: (&str, &str) =
+    ("unfinished-line", "a quote or \"\\\" in it has no end");
+
 pub(crate) fn refused(id: &'static str, line: &str, why: &str) -> Error {
     Error::usage(id, format!("\"{}\" cannot be tried: {why}", escape(line.trim(), 80)))
 }

@@ -1,4 +1,10 @@
-//! The site that is tried, as whoever copies and asks it has to know it.
+//! The site that is tried, as whoever copies and asks it has to know it, and sentences about it
+//! that are the same for all servers.
+
+use zc_run::{Error, escape};
+
+/// How many names or places a sentence has.
+const NAMED: usize = 5;
 
 /// Whether the site is asked with or without TLS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,4 +38,42 @@ pub struct Site {
     pub said: Vec<String>,
     /// Its place among those of the configuration.
     pub(crate) index: usize,
+}
+
+/// The error that nothing, such as no `host`, has the wanted name; `names` are those there are.
+pub(crate) fn no_such_name<S: AsRef<str>>(
+    what: &str,
+    wanted: &str,
+    names: impl Iterator<Item = S>,
+) -> Error {
+    let known: Vec<String> =
+        names.take(NAMED).map(|name| format!("\"{}\"", escape(name.as_ref(), 100))).collect();
+    let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+    let message = format!("no {what} is named \"{}\"", escape(wanted, 100));
+    Error::usage("no-such-server-name", message)
+        .help(format!("names of the configuration: {known}"))
+}
+
+/// The first of several places, and how many more there are.
+pub(crate) fn first_places(mut places: Vec<String>) -> String {
+    let more = places.len().saturating_sub(NAMED);
+    places.truncate(NAMED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("{}{more}", places.join(", "))
+}
+
+/// Sentences about lines that may answer in place of the files, from the words and the position of
+/// each.
+pub(crate) fn may_answer(lines: impl Iterator<Item = (String, String)>) -> Vec<String> {
+    let sentence = |(words, position): (String, String)| {
+        let words = escape(&words, 80);
+        format!("\"{words}\" ({position}) may answer or delay requests for files")
+    };
+    let mut found: Vec<String> = lines.map(sentence).collect();
+    let more = found.len().saturating_sub(2 * NAMED);
+    if more > 0 {
+        found.truncate(2 * NAMED);
+        found.push(format!("{more} more lines may answer or delay requests for files"));
+    }
+    found
 }

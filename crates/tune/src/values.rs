@@ -29,6 +29,12 @@ pub(crate) fn version(build: &str, after: &str) -> Option<Version> {
     Some((numbers.next()??, numbers.next()??, numbers.next()??))
 }
 
+/// Whether a regular expression of a location, a rewrite or a redirect matches every path.
+pub(crate) fn matches_any_path(pattern: &str) -> bool {
+    const PATTERNS: [&str; 9] = ["^", "^/", "/", ".", ".*", "^(.*)$", "^/(.*)$", "^.*$", "^(.*)"];
+    PATTERNS.contains(&pattern)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -207,6 +207,11 @@ fn the_host_is_the_first_that_answers_with_files_or_that_of_a_name() {
     assert_eq!(error.id, "no-such-server-name");
     assert!(error.help.unwrap().contains("\"plain.test\""));
     assert_eq!(read("ServerName a\n").site(None).unwrap_err().id, "no-http-server");
+    for (protocols, speaks) in [("h2 http/1.1", false), ("h2 h2c http/1.1", true)] {
+        let module = "LoadModule http2_module m/mod_http2.so";
+        let (_, plain) = site(&format!("{module}\nListen 80\nProtocols {protocols}\n"));
+        assert_eq!(plain.http2, speaks, "{protocols}");
+    }
     let (_, main) = site("Listen 80\nDocumentRoot /srv\nProxyPass /app http://a/\n");
     assert!(main.answers_files && main.why == "there is no other host");
     assert!(main.said[0].contains("answered by ProxyPass, so not asked: \"/app\""));

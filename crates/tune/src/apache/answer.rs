@@ -2,9 +2,7 @@
 
 use super::tree::{Line, all};
 use super::words::words;
-
-/// Patterns of `RewriteRule` and of `RedirectMatch` that match every path.
-const ANY_PATH: [&str; 9] = ["^", "^/", "/", ".", ".*", "^(.*)$", "^/(.*)$", "^.*$", "^(.*)"];
+use crate::values::matches_any_path;
 
 /// What answers in place of the files in a block, always.
 ///
@@ -24,22 +22,20 @@ pub(super) fn instead_of_files(block: &[Line]) -> Option<&Line> {
                 let is_elsewhere = word(1).contains("://")
                     || flags
                         .any(|flag| flag.starts_with('r') || matches!(flag, "p" | "proxy" | "f"));
-                is_elsewhere && ANY_PATH.contains(&word(0))
+                is_elsewhere && matches_any_path(word(0))
             }
             "redirect" => words.iter().rev().nth(1).is_some_and(|path| is_root(path)),
             "redirectpermanent" | "redirecttemp" => is_root(word(0)),
-            "redirectmatch" => words.iter().rev().nth(1).is_some_and(|p| is_any(p)),
+            "redirectmatch" => words.iter().rev().nth(1).is_some_and(|p| matches_any_path(p)),
             "proxypass" | "wsgiscriptalias" | "jkmount" => is_root(word(0)) && word(1) != "!",
-            "proxypassmatch" | "wsgiscriptaliasmatch" => is_any(word(0)) && word(1) != "!",
+            "proxypassmatch" | "wsgiscriptaliasmatch" => {
+                matches_any_path(word(0)) && word(1) != "!"
+            }
             "sethandler" => !word(0).eq_ignore_ascii_case("none") && word(0) != "default-handler",
             "location" => is_root(word(0)) && instead_inside(line.children()),
             _ => false,
         }
     })
-}
-
-fn is_any(pattern: &str) -> bool {
-    ANY_PATH.contains(&pattern)
 }
 
 /// The same inside `<Location />`, where `ProxyPass` has no path.

@@ -4,7 +4,7 @@ use super::change::{self, Edit, Spot};
 use super::tree::Config;
 use super::words::joined;
 use crate::Change;
-use crate::diff::{Piece, indent, newline, unified, with_empty_line};
+use crate::diff::{Piece, indent, indent_inside, newline, unified, with_empty_line};
 use crate::file::File;
 use crate::site::Site;
 
@@ -64,11 +64,8 @@ fn piece(files: &[File], edit: &Edit<'_>) -> Option<(usize, Piece)> {
         Spot::FirstInside => {
             let outer = indent(text, bytes.start);
             let child = at.children().iter().find(|child| child.place.file == at.place.file);
-            let inner = match child {
-                Some(child) => indent(text, child.place.bytes.start).to_owned(),
-                None if outer.contains('\t') => format!("{outer}\t"),
-                None => format!("{outer}    "),
-            };
+            let child = child.map(|child| indent(text, child.place.bytes.start));
+            let inner = indent_inside(outer, child);
             behind(text, bytes.start, at.place.after, &format!("{inner}{written}"))
         }
         Spot::After => {

@@ -15,6 +15,11 @@ pub(super) fn path(section: &Line) -> Option<String> {
     }
 }
 
+/// Whether a section is `<Directory />`.
+fn is_of_all(section: &Line) -> bool {
+    path(section).is_some_and(|path| path.is_empty())
+}
+
 /// Whether a path, which may have wildcards, is that of a folder or of one above it, but not of
 /// the root of all.
 pub(super) fn is_over(path: &str, folder: &str) -> bool {
@@ -57,9 +62,8 @@ impl Config {
         let over = self.sections_over(index, &self.document_root(index));
         out.extend(over.into_iter().rev().map(Block::Section));
         for block in self.blocks(index) {
-            let found: Vec<&Line> = all(block, "Directory")
-                .filter(|line| path(line).is_some_and(|path| path.is_empty()))
-                .collect();
+            let found: Vec<&Line> =
+                all(block, "Directory").filter(|line| is_of_all(line)).collect();
             out.extend(found.into_iter().rev().map(Block::Section));
         }
         out.extend(self.host(index).map(Block::Section));
@@ -72,9 +76,7 @@ impl Config {
     pub(super) fn around(&self, index: usize, name: &str) -> Vec<&Line> {
         let mut blocks = self.chain(index);
         blocks.retain(|block| match block {
-            Block::Section(line) => {
-                line.is("VirtualHost") || path(line).is_some_and(|path| path.is_empty())
-            }
+            Block::Section(line) => line.is("VirtualHost") || is_of_all(line),
             Block::Main(_) => true,
         });
         blocks.into_iter().rev().flat_map(|block| all(block.lines(), name)).collect()

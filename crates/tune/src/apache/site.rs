@@ -9,14 +9,11 @@ use super::answer;
 use super::build;
 use super::tree::{Config, Line, all, last};
 use crate::glob;
-use crate::site::{Scheme, Site};
+use crate::site::{self, Scheme, Site};
 use crate::values::Version;
 
 /// The index of the main server.
 pub(super) const MAIN: usize = usize::MAX;
-
-/// How many names or places a sentence has.
-const NAMED: usize = 5;
 
 impl Config {
     /// Chooses the host that is tried: that of a `ServerName` or `ServerAlias`, or without a name
@@ -99,7 +96,7 @@ impl Config {
             why,
             scheme: if is_tls { Scheme::Https } else { Scheme::Http },
             http2: self.has_module("http2_module")
-                && protocols.iter().any(|name| name == "h2" || name == "h2c"),
+                && protocols.iter().any(|name| name == if is_tls { "h2" } else { "h2c" }),
             answers_files: self.answers_files(index),
             certificates: if is_tls { self.certificates(index) } else { Vec::new() },
             said,
@@ -142,15 +139,7 @@ impl Config {
             let why = format!("its name matches \"{}\"", escape(wanted, 100));
             return Ok((index, why));
         }
-        let known: Vec<String> = all
-            .flat_map(|index| self.names(index))
-            .take(NAMED)
-            .map(|name| format!("\"{}\"", escape(&name, 100)))
-            .collect();
-        let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-        let message = format!("no host is named \"{}\"", escape(wanted, 100));
-        let help = format!("names of the configuration: {known}");
-        Err(Error::usage("no-such-server-name", message).help(help))
+        Err(site::no_such_name("host", wanted, all.flat_map(|index| self.names(index))))
     }
 
     /// The host that is tried if none is named, and why.
@@ -192,12 +181,9 @@ impl Config {
                 None => found.push((&line.name, vec![place])),
             }
         }
-        let sentence = |(name, mut places): (&str, Vec<String>)| {
-            let more = places.len().saturating_sub(NAMED);
-            places.truncate(NAMED);
-            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-            let name = escape(name, 60);
-            format!("answered by {name}, so not asked: {}{more}", places.join(", "))
+        let sentence = |(name, places): (&str, Vec<String>)| {
+            let (name, places) = (escape(name, 60), site::first_places(places));
+            format!("answered by {name}, so not asked: {places}")
         };
         found.into_iter().map(sentence).collect()
     }
@@ -207,18 +193,8 @@ impl Config {
         let root = self.document_root(index);
         let of_files = self.sections_over(index, &root).into_iter().flat_map(Line::children);
         let outside = self.blocks(index).into_iter().flatten();
-        let sentence = |line: &Line| {
-            let words = escape(&line.text(), 80);
-            format!("\"{words}\" ({}) may answer or delay requests for files", line.position())
-        };
         let found = outside.chain(of_files).filter(|line| answer::may_answer(line));
-        let mut found: Vec<String> = found.map(sentence).collect();
-        let more = found.len().saturating_sub(2 * NAMED);
-        if more > 0 {
-            found.truncate(2 * NAMED);
-            found.push(format!("{more} more lines may answer or delay requests for files"));
-        }
-        found
+        site::may_answer(found.map(|line| (line.text(), line.position())))
     }
 
     /// Whether Apache has a module, by its identifier.

@@ -9,7 +9,9 @@ use zc_run::Result;
 use super::tree::Config;
 use super::words::{has_open_quote, take_word, trimmed, words};
 use crate::candidate::{Candidate, Change, Facts};
-use crate::own_line::{self, LONGEST, refused};
+use crate::own_line::{
+    self, ADDRESS, FILES, LONGEST, PROCESS, SITE, TOO_LONG, UNFINISHED, refused,
+};
 use crate::site::Site;
 
 /// Directives that are none of a site's, by what they begin with, each with the reason for which
@@ -63,11 +65,7 @@ const REFUSED: [(&str, &str); 43] = [
 /// What begins like one of these and is tried all the same.
 const TRIED: [&str; 3] = ["serverlimit", "serversignature", "servertokens"];
 
-const PROCESS: &str = "it is about the server's process, which zc starts and ends";
-const ADDRESS: &str = "zc gives each copy an address and a port of its own";
 const READING: &str = "it is about which lines and modules there are, and zc tries one line";
-const SITE: &str = "it is about what the site serves, which has to stay the same to be compared";
-const FILES: &str = "it names files that the server writes, which zc keeps in a folder of its own";
 
 const EXAMPLES: &str = "for example: --try 'EnableSendfile On', --try 'MaxKeepAliveRequests 0'";
 
@@ -79,8 +77,8 @@ pub fn try_line(line: &str, config: &Config, site: &Site, facts: &Facts) -> Resu
     let refuse = |id: &'static str, why: &str| refused(id, line, why).help(EXAMPLES);
     let text = trimmed(line);
     if text.len() > LONGEST || text.chars().any(char::is_control) {
-        let why = "it is too long, or has control characters such as a line feed";
-        return Err(refuse("line-too-long", why));
+        let (id, why) = TOO_LONG;
+        return Err(refuse(id, why));
     }
     if text.is_empty() {
         return Err(refuse("no-line-to-try", "it is empty"));
@@ -92,7 +90,8 @@ pub fn try_line(line: &str, config: &Config, site: &Site, facts: &Facts) -> Resu
             return Err(refuse("block-to-try", why));
         }
         _ if text.ends_with('\\') || has_open_quote(text) => {
-            return Err(refuse("unfinished-line", "a quote or \"\\\" in it has no end"));
+            let (id, why) = UNFINISHED;
+            return Err(refuse(id, why));
         }
         _ => {}
     }

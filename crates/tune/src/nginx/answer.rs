@@ -1,14 +1,7 @@
 //! What answers the requests of a location: files, or something else.
 
 use super::tree::Directive;
-
-/// Patterns of `rewrite` and of locations that match every path.
-const ANY_PATH: [&str; 9] = ["^", "^/", "/", ".", ".*", "^(.*)$", "^/(.*)$", "^.*$", "^(.*)"];
-
-/// Whether a regular expression matches every path.
-pub(super) fn matches_any_path(pattern: &str) -> bool {
-    ANY_PATH.contains(&pattern)
-}
+use crate::values::matches_any_path;
 
 /// What answers in place of the files in a block, always.
 pub(super) fn instead_of_files(block: &[Directive]) -> Option<&Directive> {

@@ -6,7 +6,7 @@ use super::change::{self, Edit, Spot};
 use super::render;
 use super::tree::Config;
 use crate::Change;
-use crate::diff::{Piece, indent, line_start, newline, unified, with_empty_line};
+use crate::diff::{Piece, indent, indent_inside, line_start, newline, unified, with_empty_line};
 use crate::file::File;
 use crate::site::Site;
 
@@ -45,16 +45,12 @@ fn piece(files: &[File], edit: &Edit<'_>) -> Option<(usize, Piece)> {
             }
         }
         Spot::FirstInside => {
-            let outer = indent(text, bytes.start).to_owned();
-            let inner = at
+            let child = at
                 .children()
                 .iter()
                 .find(|child| child.place.file == at.place.file && child.line > at.line);
-            let inner = match inner {
-                Some(child) => indent(text, child.place.bytes.start).to_owned(),
-                None if outer.contains('\t') => format!("{outer}\t"),
-                None => format!("{outer}    "),
-            };
+            let child = child.map(|child| indent(text, child.place.bytes.start));
+            let inner = indent_inside(indent(text, bytes.start), child);
             after(text, at.place.inside, &inner, &words)
         }
         Spot::After => {

@@ -8,10 +8,8 @@ use super::answer;
 use super::listen::{self, Address};
 use super::server_name;
 use super::tree::{self, Config, Directive, all};
-use crate::site::{Scheme, Site};
-
-/// How many locations a sentence names.
-const NAMED: usize = 5;
+use crate::site::{self, Scheme, Site};
+use crate::values::matches_any_path;
 
 impl Config {
     /// Chooses the server block that is tried: that of `server_name` as nginx chooses it for a
@@ -121,9 +119,7 @@ pub(super) fn root_location(server: &[Directive]) -> Option<&Directive> {
         })
     };
     of(&|modifier, pattern| modifier == "^~" && pattern == "/")
-        .or_else(|| {
-            of(&|modifier, pattern| modifier.starts_with('~') && answer::matches_any_path(pattern))
-        })
+        .or_else(|| of(&|modifier, pattern| modifier.starts_with('~') && matches_any_path(pattern)))
         .or_else(|| of(&|modifier, pattern| modifier.is_empty() && pattern == "/"))
 }
 
@@ -148,17 +144,11 @@ fn named(http: &[Directive], servers: &[usize], host: &str) -> Result<(usize, St
         let why = format!("its server_name matches \"{}\"", escape(host, 100));
         return Ok((index, why));
     }
-    let known: Vec<String> = servers
+    let known = servers
         .iter()
         .flat_map(|&index| names(&http[index]))
-        .filter(|name| !name.is_empty() && *name != "_")
-        .take(NAMED)
-        .map(|name| format!("\"{}\"", escape(name, 100)))
-        .collect();
-    let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-    let message = format!("no server block is named \"{}\"", escape(host, 100));
-    let help = format!("names of the configuration: {known}");
-    Err(Error::usage("no-such-server-name", message).help(help))
+        .filter(|name| !name.is_empty() && *name != "_");
+    Err(site::no_such_name("server block", host, known))
 }
 
 /// The server that is tried if none is named, and why.
@@ -221,14 +211,8 @@ fn elsewhere(server: &[Directive]) -> Vec<String> {
     }
     let sentence = |(name, mut places): (String, Vec<String>)| {
         places.sort();
-        let more = places.len().saturating_sub(NAMED);
-        places.truncate(NAMED);
-        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        format!(
-            "answered by {}, so not asked: location {}{more}",
-            escape(&name, 60),
-            places.join(", ")
-        )
+        let (name, places) = (escape(&name, 60), site::first_places(places));
+        format!("answered by {name}, so not asked: location {places}")
     };
     found.into_iter().map(sentence).collect()
 }
@@ -238,15 +222,5 @@ fn may_answer(http: &[Directive], server: &[Directive]) -> Vec<String> {
     let location = root_location(server).map(Directive::children).unwrap_or_default();
     let found = http.iter().chain(server).chain(location);
     let found = found.filter(|directive| answer::may_answer(directive));
-    let sentence = |directive: &Directive| {
-        let words = escape(&directive.words(), 80);
-        format!("\"{words}\" ({}) may answer or delay requests for files", directive.position())
-    };
-    let mut found: Vec<String> = found.map(sentence).collect();
-    let more = found.len().saturating_sub(2 * NAMED);
-    if more > 0 {
-        found.truncate(2 * NAMED);
-        found.push(format!("{more} more lines may answer or delay requests for files"));
-    }
-    found
+    site::may_answer(found.map(|directive| (directive.words(), directive.position())))
 }

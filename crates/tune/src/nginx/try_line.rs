@@ -11,7 +11,9 @@ use super::lex::{End, Fault, Lexer};
 use super::listen::name as parameter_name;
 use super::tree::Config;
 use crate::candidate::{Candidate, Change, Facts};
-use crate::own_line::{self, LONGEST, refused};
+use crate::own_line::{
+    self, ADDRESS, FILES, LONGEST, PROCESS, SITE, TOO_LONG, UNFINISHED, refused,
+};
 use crate::site::Site;
 
 /// Directives that are none of a site's, each with the reason for which they are not tried.
@@ -39,10 +41,6 @@ const REFUSED: [(&str, &str); 22] = [
     ("proxy_cache_path", FILES),
     ("client_body_temp_path", FILES),
 ];
-
-const PROCESS: &str = "it is about the server's process, which zc starts and ends";
-const SITE: &str = "it is about what the site serves, which has to stay the same to be compared";
-const FILES: &str = "it names files that the server writes, which zc keeps in a folder of its own";
 
 /// Parameters of `listen` that may be tried.
 const LISTEN: [&str; 7] =
@@ -114,8 +112,7 @@ fn listen_parameter(line: &str, args: &[String]) -> Result<(String, Change)> {
     if !LISTEN.contains(&name) {
         let is_address = |c: char| c.is_ascii_digit() || matches!(c, ':' | '*' | '[' | '.' | '/');
         if parameter.contains(is_address) || parameter == "localhost" {
-            let why = "zc gives each copy an address and a port of its own";
-            return Err(refused("listen-address", line, why).help(EXAMPLES));
+            return Err(refused("listen-address", line, ADDRESS).help(EXAMPLES));
         }
         let known = LISTEN.join(", ");
         let help = match nearest(name, &LISTEN) {
@@ -131,9 +128,6 @@ fn listen_parameter(line: &str, args: &[String]) -> Result<(String, Change)> {
 
 /// The words of a line as nginx reads them.
 fn words(line: &str) -> Result<Vec<String>> {
-    const TOO_LONG: (&str, &str) =
-        ("line-too-long", "it is too long, or has control characters such as a line feed");
-    const UNFINISHED: (&str, &str) = ("unfinished-line", "a quote or \"\\\" in it has no end");
     let has_control = |text: &str| text.chars().any(char::is_control);
     let line = line.trim();
     if matches!(line, "" | ";") {

@@ -6,16 +6,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::reading::{self, OfThisHost};
-use super::server::Server;
+use super::server::{MOST_WORDS, Server, worst};
 use zc_run::{Result, escape};
 use zc_tune::apache::{Apache as Read, Config, Start, conf_path, envvars};
 use zc_tune::{Configured, Files as _};
 
-/// The most words of Apache in an answer, in characters.
-const MOST_WORDS: usize = 200;
-
-/// Levels of Apache's errors: after the ones Apache ends, the others it survives.
-const ENDED: [&str; 1] = [":emerg]"];
+/// Levels of Apache's errors: after the one Apache ends, the others it survives.
+const ENDED: &str = ":emerg]";
 const ERRORS: [&str; 3] = [":alert]", ":crit]", ":error]"];
 
 /// Where Apache names the files of a copy in its errors.
@@ -50,10 +47,7 @@ impl Apache {
             })
         };
         let build = format!("{}{}", printed("-V")?, printed("-l")?);
-        let conf = match conf {
-            Some(conf) => std::path::absolute(conf).unwrap_or_else(|_| conf.to_owned()),
-            None => PathBuf::from(conf_path(&build)),
-        };
+        let conf = reading::conf(conf, || conf_path(&build));
         Ok(Self { program, build, conf })
     }
 
@@ -136,8 +130,8 @@ impl Server for Apache {
     }
 }
 
+/// See [`Server::last_words`].
 fn words(said: &str, place: &Path) -> Option<String> {
-    let has = |line: &str, levels: &[&str]| levels.iter().any(|level| line.contains(level));
     let lines: Vec<&str> = said.lines().filter(|line| !line.trim().is_empty()).collect();
     // `AH00526: Syntax error on line 7 of FILE:`, and behind it or on the next line why.
     let file = format!(" of {}:", place.join(CONF).display());
@@ -148,14 +142,12 @@ fn words(said: &str, place: &Path) -> Option<String> {
         return Some(escape(why, MOST_WORDS));
     }
     // What follows an error, `AH00015: Unable to open logs`, says less than the error.
-    let ended = lines.iter().find(|line| has(line, &ENDED));
-    let line = ended.or_else(|| lines.iter().rfind(|line| has(line, &ERRORS)));
+    let line = worst(&lines, ENDED, &ERRORS);
     const FILLERS: [&str; 3] = ["AH00558", "Action '", "The Apache error log"];
     let is_filler = |line: &str| FILLERS.iter().any(|begin| line.starts_with(begin));
-    let line = line.or_else(|| lines.iter().rfind(|line| !is_filler(line)));
-    let line = line.or(lines.last())?;
+    let line = line.or_else(|| lines.iter().copied().rfind(|line| !is_filler(line)));
+    let mut line = line.or_else(|| lines.last().copied())?;
     // `[Sat Nov 28 12:00:00.000000 2026] [core:emerg] [pid 6:tid 7] (98)...`.
-    let mut line = *line;
     while let Some(rest) = line.strip_prefix('[').and_then(|line| line.split_once("] ")) {
         line = rest.1;
     }

@@ -138,14 +138,8 @@ fn drawn(input: LogInput, format: Option<Format>, options: AskedOptions) -> Resu
     let empty = || Error::input("empty-log", format!("the log \"{name}\" has no requests"));
     let counts = both.0.finish().ok_or_else(empty)?;
     let mix = both.1.finish(&counts).map_err(|left_out| {
-        let of: Vec<String> = left_out
-            .named()
-            .into_iter()
-            .filter(|(_, requests)| *requests > 0)
-            .map(|(what, requests)| format!("{requests} {what}"))
-            .collect();
-        let message =
-            format!("no request of the log \"{name}\" can be sent once more: {}", of.join(", "));
+        let of = in_words(&left_out);
+        let message = format!("no request of the log \"{name}\" can be sent once more: {of}");
         Error::input("log-without-requests", message)
     })?;
     let busiest = counts.minutes.most_requests.all.requests as f64 / 60.0;

@@ -8,16 +8,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::reading::{self, OfThisHost};
-use super::server::Server;
+use super::server::{MOST_WORDS, Server, worst};
 use zc_run::{Result, escape};
 use zc_tune::Configured;
 use zc_tune::nginx::{Config, Nginx as Read, conf_path, gather};
 
-/// The most words of nginx in an answer, in characters.
-const MOST_WORDS: usize = 200;
-
 /// Levels of nginx's errors: after the one nginx ends, the others it survives.
-const ENDED: [&str; 1] = ["[emerg]"];
+const ENDED: &str = "[emerg]";
 const ERRORS: [&str; 3] = ["[alert]", "[crit]", "[error]"];
 
 /// Where nginx names the files of a copy in its errors.
@@ -41,10 +38,7 @@ impl Nginx {
         let build = reading::printed(&program, &["-V"], |output, text| {
             output.status.success() && text.contains("nginx")
         })?;
-        let conf = match conf {
-            Some(conf) => std::path::absolute(conf).unwrap_or_else(|_| conf.to_owned()),
-            None => PathBuf::from(conf_path(&build)),
-        };
+        let conf = reading::conf(conf, || conf_path(&build));
         Ok(Self { program, build, conf })
     }
 }
@@ -103,11 +97,8 @@ impl Server for Nginx {
 /// What nginx said that matters most, without time and process: the error that ended it, else its
 /// last one. `place` is the folder of its configuration, which no one else knows.
 fn words(said: &str, place: &Path) -> Option<String> {
-    let has = |line: &str, levels: &[&str]| levels.iter().any(|level| line.contains(level));
-    let mut lines = said.lines().filter(|line| !line.trim().is_empty());
-    let ended = lines.clone().find(|line| has(line, &ENDED));
-    let line = ended.or_else(|| lines.clone().rfind(|line| has(line, &ERRORS)));
-    let line = line.or_else(|| lines.next_back())?;
+    let lines: Vec<&str> = said.lines().filter(|line| !line.trim().is_empty()).collect();
+    let line = worst(&lines, ENDED, &ERRORS).or_else(|| lines.last().copied())?;
     // `2026/11/28 12:00:00 [emerg] 6532#6532: `.
     let line = match line.split_once("] ") {
         Some((before, words)) if before.contains('[') => words,

@@ -32,6 +32,14 @@ pub(super) fn program(names: &[&str], package: &str) -> Result<PathBuf> {
     })
 }
 
+/// The configuration: the one that is given, made absolute, else the program's own.
+pub(super) fn conf(given: Option<&Path>, own: impl FnOnce() -> String) -> PathBuf {
+    match given {
+        Some(conf) => std::path::absolute(conf).unwrap_or_else(|_| conf.to_owned()),
+        None => PathBuf::from(own()),
+    }
+}
+
 /// Finds a program in the PATH, or where administrators have theirs.
 pub(super) fn in_path(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_else(|| OsString::from("/usr/bin:/bin"));

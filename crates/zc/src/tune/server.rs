@@ -7,6 +7,9 @@ use std::process::Command;
 use zc_run::Result;
 use zc_tune::Configured;
 
+/// The most words of a server in an answer, in characters.
+pub(super) const MOST_WORDS: usize = 200;
+
 /// A server of this machine.
 pub(super) trait Server {
     /// `nginx`.
@@ -44,4 +47,11 @@ pub(super) trait Server {
 
     /// How an operator has the server check the configuration itself: `nginx -t`.
     fn own_check(&self) -> &'static str;
+}
+
+/// Of lines with errors the one that matters most: the first of the level after which a server
+/// ends, else the last of the levels that it survives.
+pub(super) fn worst<'l>(lines: &[&'l str], ended: &str, survived: &[&str]) -> Option<&'l str> {
+    let last = || lines.iter().rfind(|line| survived.iter().any(|level| line.contains(level)));
+    lines.iter().find(|line| line.contains(ended)).or_else(last).copied()
 }
