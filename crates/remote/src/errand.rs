@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use super::connection::{Connection, Received};
+use super::hex::{hex, unhex_all};
 use zc_kernel::spawn::{end_with_this_process, kill};
 use zc_kernel::stop::Stop;
 use zc_rig::stderr_tail::StderrTail;
@@ -58,20 +59,15 @@ pub struct Bytes(pub Vec<u8>);
 
 impl Serialize for Bytes {
     fn serialize<S: serde::Serializer>(&self, to: S) -> std::result::Result<S::Ok, S::Error> {
-        to.serialize_str(&super::hex::hex(&self.0))
+        to.serialize_str(&hex(&self.0))
     }
 }
 
 impl<'de> Deserialize<'de> for Bytes {
     fn deserialize<D: serde::Deserializer<'de>>(from: D) -> std::result::Result<Self, D::Error> {
         let text = String::deserialize(from)?;
-        let digit = |byte: &u8| char::from(*byte).to_digit(16);
-        let pair = |pair: &[u8]| match pair {
-            [high, low] => Some((digit(high)? << 4 | digit(low)?) as u8),
-            _ => None,
-        };
-        let bytes = text.as_bytes().chunks(2).map(pair).collect::<Option<Vec<u8>>>();
-        bytes.map(Self).ok_or_else(|| serde::de::Error::custom("not hexadecimal digits"))
+        let bytes = unhex_all(&text).map(Self);
+        bytes.ok_or_else(|| serde::de::Error::custom("not hexadecimal digits"))
     }
 }
 
