@@ -140,10 +140,7 @@ pub fn serve(mut connection: Connection, stop: &Stop) -> Result<()> {
         }
         std::thread::sleep(GLANCE);
     };
-    let said = said.and_then(|mut said| {
-        said.finish();
-        said.last()
-    });
+    let said = said.and_then(StderrTail::last_of_all);
     let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or_default());
     let run = match std::fs::read(file(&errand.file)) {
         Ok(bytes) => Bytes(bytes),

@@ -379,10 +379,7 @@ fn run_here(command: &str, within: Duration, still_wanted: StillWanted<'_>) -> R
     if status.is_some_and(|status| status.success() || status.code() == Some(SSH_ENDED)) {
         return Ok(());
     }
-    let said = said.and_then(|mut said| {
-        said.finish();
-        said.last()
-    });
+    let said = said.and_then(StderrTail::last_of_all);
     let how = status.map_or_else(
         || format!("was not over after {} s", within.as_secs()),
         |status| format!("failed ({status})"),
