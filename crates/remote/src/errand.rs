@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::connection::{Connection, Received};
 use super::hex::{hex, unhex_all};
+use super::via::SIGTERM;
 use zc_kernel::spawn::{end_with_this_process, kill};
 use zc_kernel::stop::Stop;
 use zc_rig::stderr_tail::StderrTail;
@@ -28,8 +29,6 @@ const SLOWEST_BYTES_PER_S: u64 = 16 << 10;
 /// Time for the client to send its errand, and for a run to save what it has when it is ended.
 const PATIENCE: Duration = Duration::from_secs(30);
 const TO_SAVE: Duration = Duration::from_secs(10);
-
-const SIGTERM: i32 = signal_hook::consts::SIGTERM;
 
 /// A run that is to be made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -41,8 +41,8 @@ const TO_END: Duration = Duration::from_secs(2);
 /// The same after SIGTERM, and after SIGKILL.
 const TO_TERMINATE: Duration = Duration::from_millis(500);
 
-const SIGTERM: i32 = signal_hook::consts::SIGTERM;
-const SIGKILL: i32 = 9;
+pub(super) const SIGTERM: i32 = signal_hook::consts::SIGTERM;
+pub(super) const SIGKILL: i32 = 9;
 
 /// A command that has started a server. Dropping it ends everything it has started.
 ///

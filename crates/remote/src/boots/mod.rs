@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use self::said::Said;
 use super::ask::{Answer, ask};
+use super::via::SIGKILL;
 use zc_kernel::spawn::kill_group;
 use zc_rig::meter::boot_id;
 use zc_rig::stderr_tail::StderrTail;
@@ -367,7 +368,7 @@ fn run_here(command: &str, within: Duration, still_wanted: StillWanted<'_>) -> R
         if ended.is_some() || wanted.is_err() || Instant::now() >= until {
             // It has not been waited for if it runs, so the number is still that of its group.
             if ended.is_none() {
-                drop(kill_group(child.id() as i32, 9));
+                drop(kill_group(child.id() as i32, SIGKILL));
                 drop(child.wait());
             }
             wanted?;
