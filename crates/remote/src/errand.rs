@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use super::connection::{Connection, Received};
+use super::connection::{Connection, Received, line_of};
 use super::hex::{hex, unhex_all};
 use super::via::SIGTERM;
 use zc_kernel::spawn::{end_with_this_process, kill};
@@ -178,9 +178,7 @@ fn send(
     message: &impl Serialize,
     still_wanted: StillWanted<'_>,
 ) -> Result<()> {
-    let mut line = serde_json::to_vec(message)
-        .map_err(|error| Error::failed("protocol", error.to_string()))?;
-    line.push(b'\n');
+    let line = line_of(message)?;
     connection.write_until(&line, Instant::now() + PATIENCE + whole(line.len()), still_wanted)
 }
 
