@@ -148,6 +148,11 @@ impl Machine {
         &self.command
     }
 
+    /// How kernels are booted.
+    pub fn how(&self) -> &How {
+        &self.how
+    }
+
     /// The two kernels.
     pub fn kernels(&self) -> &[HostKernel; 2] {
         &self.kernels
