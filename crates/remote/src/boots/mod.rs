@@ -401,7 +401,8 @@ fn refuse_this_machine(command: &str, near: &str, said: &Said) -> Result<()> {
         return Ok(());
     }
     let message = format!(
-        "\"{}\" leads to this very machine, which cannot be booted below zc (its boot_id says so)",
+        "\"{}\" leads to this very machine (its boot_id is the same), and zc cannot boot the machine \
+         that it runs on",
         escape(command, 200)
     );
     Err(Error::usage("boots-this-machine", message)
