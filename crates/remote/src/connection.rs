@@ -113,10 +113,7 @@ impl Connection {
         message: &impl Serialize,
         still_wanted: StillWanted<'_>,
     ) -> Result<()> {
-        let mut line = serde_json::to_vec(message)
-            .map_err(|error| Error::failed("protocol", error.to_string()))?;
-        line.push(b'\n');
-        self.write_while(&line, still_wanted)
+        self.write_while(&line_of(message)?, still_wanted)
     }
 
     /// Another descriptor of the stream from the peer, to see whether it is still there.
@@ -256,6 +253,17 @@ impl Connection {
             }
         }
     }
+}
+
+/// A message as the line that is sent.
+///
+/// # Errors
+/// It is no JSON.
+pub(super) fn line_of(message: &impl Serialize) -> Result<Vec<u8>> {
+    let mut line = serde_json::to_vec(message)
+        .map_err(|error| Error::failed("protocol", error.to_string()))?;
+    line.push(b'\n');
+    Ok(line)
 }
 
 fn lost(error: io::Error) -> Error {

@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use super::connection::{Connection, Received};
+use super::connection::{Connection, Received, line_of};
+use super::hex::{hex, unhex_all};
+use super::via::SIGTERM;
 use zc_kernel::spawn::{end_with_this_process, kill};
 use zc_kernel::stop::Stop;
 use zc_rig::stderr_tail::StderrTail;
@@ -27,8 +29,6 @@ const SLOWEST_BYTES_PER_S: u64 = 16 << 10;
 /// Time for the client to send its errand, and for a run to save what it has when it is ended.
 const PATIENCE: Duration = Duration::from_secs(30);
 const TO_SAVE: Duration = Duration::from_secs(10);
-
-const SIGTERM: i32 = signal_hook::consts::SIGTERM;
 
 /// A run that is to be made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -58,20 +58,15 @@ pub struct Bytes(pub Vec<u8>);
 
 impl Serialize for Bytes {
     fn serialize<S: serde::Serializer>(&self, to: S) -> std::result::Result<S::Ok, S::Error> {
-        to.serialize_str(&super::hex::hex(&self.0))
+        to.serialize_str(&hex(&self.0))
     }
 }
 
 impl<'de> Deserialize<'de> for Bytes {
     fn deserialize<D: serde::Deserializer<'de>>(from: D) -> std::result::Result<Self, D::Error> {
         let text = String::deserialize(from)?;
-        let digit = |byte: &u8| char::from(*byte).to_digit(16);
-        let pair = |pair: &[u8]| match pair {
-            [high, low] => Some((digit(high)? << 4 | digit(low)?) as u8),
-            _ => None,
-        };
-        let bytes = text.as_bytes().chunks(2).map(pair).collect::<Option<Vec<u8>>>();
-        bytes.map(Self).ok_or_else(|| serde::de::Error::custom("not hexadecimal digits"))
+        let bytes = unhex_all(&text).map(Self);
+        bytes.ok_or_else(|| serde::de::Error::custom("not hexadecimal digits"))
     }
 }
 
@@ -144,10 +139,7 @@ pub fn serve(mut connection: Connection, stop: &Stop) -> Result<()> {
         }
         std::thread::sleep(GLANCE);
     };
-    let said = said.and_then(|mut said| {
-        said.finish();
-        said.last()
-    });
+    let said = said.and_then(StderrTail::last_of_all);
     let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or_default());
     let run = match std::fs::read(file(&errand.file)) {
         Ok(bytes) => Bytes(bytes),
@@ -186,9 +178,7 @@ fn send(
     message: &impl Serialize,
     still_wanted: StillWanted<'_>,
 ) -> Result<()> {
-    let mut line = serde_json::to_vec(message)
-        .map_err(|error| Error::failed("protocol", error.to_string()))?;
-    line.push(b'\n');
+    let line = line_of(message)?;
     connection.write_until(&line, Instant::now() + PATIENCE + whole(line.len()), still_wanted)
 }
 

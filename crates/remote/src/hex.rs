@@ -7,16 +7,20 @@ pub(super) fn hex(bytes: &[u8]) -> String {
 
 /// Decodes `2 * N` digits. `None` for anything else.
 pub(super) fn unhex<const N: usize>(text: &str) -> Option<[u8; N]> {
-    let text = text.as_bytes();
-    let digit = |byte: u8| char::from(byte).to_digit(16);
-    let mut bytes = [0; N];
     if text.len() != 2 * N {
         return None;
     }
-    for (byte, pair) in bytes.iter_mut().zip(text.chunks(2)) {
-        *byte = (digit(pair[0])? << 4 | digit(pair[1])?) as u8;
-    }
-    Some(bytes)
+    unhex_all(text)?.try_into().ok()
+}
+
+/// Decodes any even number of digits. `None` for anything else.
+pub(super) fn unhex_all(text: &str) -> Option<Vec<u8>> {
+    let digit = |byte: u8| char::from(byte).to_digit(16);
+    let byte = |pair: &[u8]| match pair {
+        [high, low] => Some((digit(*high)? << 4 | digit(*low)?) as u8),
+        _ => None,
+    };
+    text.as_bytes().chunks(2).map(byte).collect()
 }
 
 #[cfg(test)]

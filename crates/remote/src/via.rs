@@ -26,7 +26,7 @@ use super::via_errors::Failure;
 use zc_rig::meter::boot_id;
 use zc_rig::stderr_tail::{StderrTail, shown};
 use zc_rig::trial::StillWanted;
-use zc_run::{Error, Result};
+use zc_run::{Error, Result, shell_word};
 
 pub use super::via_errors::{Found, Request};
 
@@ -41,8 +41,8 @@ const TO_END: Duration = Duration::from_secs(2);
 /// The same after SIGTERM, and after SIGKILL.
 const TO_TERMINATE: Duration = Duration::from_millis(500);
 
-const SIGTERM: i32 = signal_hook::consts::SIGTERM;
-const SIGKILL: i32 = 9;
+pub(super) const SIGTERM: i32 = signal_hook::consts::SIGTERM;
+pub(super) const SIGKILL: i32 = 9;
 
 /// A command that has started a server. Dropping it ends everything it has started.
 ///
@@ -366,7 +366,7 @@ fn hello_in(line: &[u8]) -> Option<Line> {
 
 pub(super) fn script(own_zc: Option<&OwnFile>, duties: Duties) -> String {
     let path = own_zc.map(|own| own.path.display().to_string()).unwrap_or_default();
-    let path = path.replace('\'', r"'\''");
+    let path = shell_word(&path);
     let file = own_zc.and_then(|own| own.only_file.as_deref()).unwrap_or_default();
     let options = match duties {
         Duties::Usual => "",
@@ -374,7 +374,7 @@ pub(super) fn script(own_zc: Option<&OwnFile>, duties: Duties) -> String {
         Duties::Runs => "--runs",
     };
     format!(
-        "zc_version='zc {VERSION}'\nzc_protocol={PROTOCOL}\nzc_own='{path}'\nzc_own_file='{file}'\n\
+        "zc_version='zc {VERSION}'\nzc_protocol={PROTOCOL}\nzc_own={path}\nzc_own_file='{file}'\n\
          zc_options={options}\n{SCRIPT}"
     )
 }

@@ -12,6 +12,7 @@
 
 pub mod internal;
 pub mod privileges;
+mod proc_file;
 pub mod root;
 pub mod stderr_tail;
 

@@ -65,6 +65,12 @@ impl StderrTail {
         }
     }
 
+    /// [`finish`](Self::finish), and then [`last`](Self::last).
+    pub fn last_of_all(mut self) -> Option<String> {
+        self.finish();
+        self.last()
+    }
+
     /// The line that most likely names the problem, fit for a terminal: the last one that begins
     /// with "error", as in programs that print usage lines after it, else the last one.
     pub fn last(&self) -> Option<String> {

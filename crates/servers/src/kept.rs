@@ -298,7 +298,7 @@ fn run(wanted: &Wanted, signals: &HeldSignals) -> Said {
     };
     // What the keeper does itself is not the command's.
     drop(sched::pin(&everywhere));
-    let mut tail = child.stderr.take().and_then(|stderr| StderrTail::start(stderr).ok());
+    let tail = child.stderr.take().and_then(|stderr| StderrTail::start(stderr).ok());
     let mut status = None;
     let mut of_command = vec![child.id() as i32];
     while !of_command.is_empty() && wait_for_any(&of_command) {
@@ -310,11 +310,7 @@ fn run(wanted: &Wanted, signals: &HeldSignals) -> Said {
     // Its stderr is read meanwhile: a shell that tells of a child's end would die of SIGPIPE there,
     // and not clean up.
     end_all(wanted.patience);
-    let last_words = tail.as_mut().and_then(|tail| {
-        tail.finish();
-        tail.last()
-    });
-    ended(status, last_words)
+    ended(status, tail.and_then(StderrTail::last_of_all))
 }
 
 /// Waits until one of the processes has ended. Returns false if stdin has ended. It does not wake

@@ -16,9 +16,9 @@
     [ "$zc_id" != "$zc_near" ] || { zc_say same; exit 0; }
     zc_say "is $zc_id $(uname -r) $(uname -v)"
 
-    # The version in the header of a bzImage: RELEASE (BUILDER) BUILD (arch/x86/boot/version.c), where
-    # uname -v prints the last. At 0x20e is where it begins, less 0x200
-    # (Documentation/arch/x86/boot.rst), of little endian, as the machine is then.
+    # The version in the header of a bzImage: RELEASE (BUILDER) BUILD (arch/x86/boot/version.c).
+    # uname -v prints BUILD. At 0x20e is the version's offset less 0x200, little-endian like the
+    # machine (Documentation/arch/x86/boot.rst).
     zc_header() {
         [ "$(dd if="$1" bs=1 skip=514 count=4 2>/dev/null | tr -d '\0')" = HdrS ] || return 1
         zc_at=$(od -An -tu2 -j526 -N2 "$1" 2>/dev/null | tr -d ' ')

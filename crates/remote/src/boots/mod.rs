@@ -14,11 +14,12 @@ use std::time::{Duration, Instant};
 
 use self::said::Said;
 use super::ask::{Answer, ask};
+use super::via::SIGKILL;
 use zc_kernel::spawn::kill_group;
 use zc_rig::meter::boot_id;
 use zc_rig::stderr_tail::StderrTail;
 use zc_rig::trial::{GLANCE, StillWanted};
-use zc_run::{Error, ErrorKind, Result, escape};
+use zc_run::{Error, ErrorKind, Result, escape, shell_word};
 
 pub use self::kernel::{HostKernel, How, Seen};
 
@@ -103,7 +104,7 @@ impl Machine {
                 .help("mount /proc: by it zc knows that it does not boot the machine it runs on")
         })?;
         kernels.iter().try_for_each(|kernel| check_name(kernel))?;
-        let [old, new] = kernels.map(quoted);
+        let [old, new] = kernels.map(shell_word);
         let script = script(&near, "look", &[("old", &old), ("new", &new)]);
         let answer = ask(command, &script, TO_LOAD, still_wanted)?;
         let said = Said::of(&answer.lines);
@@ -145,6 +146,11 @@ impl Machine {
     /// The command that leads to it.
     pub fn command(&self) -> &str {
         &self.command
+    }
+
+    /// How kernels are booted.
+    pub fn how(&self) -> &How {
+        &self.how
     }
 
     /// The two kernels.
@@ -305,18 +311,18 @@ impl Machine {
     fn go(&self, kernel: &HostKernel, still_wanted: StillWanted<'_>) -> Result<()> {
         let script = match &self.how {
             How::Command(command) => {
-                let command = command.replace(PLACEHOLDER, &quoted(&kernel.given));
+                let command = command.replace(PLACEHOLDER, &shell_word(&kernel.given));
                 return run_here(&command, self.within, still_wanted);
             }
             How::Kexec if kernel.image.is_some() => {
-                let image = quoted(kernel.image.as_deref().unwrap_or_default());
-                let initrd = quoted(kernel.initrd.as_deref().unwrap_or_default());
+                let image = shell_word(kernel.image.as_deref().unwrap_or_default());
+                let initrd = shell_word(kernel.initrd.as_deref().unwrap_or_default());
                 self.script("kexec", &[("image", &image), ("initrd", &initrd)])
             }
             // The kernel that it had at the beginning, which has no file, or no entry: the boot
             // loader's own choice.
             How::Kexec | How::Reboot => {
-                let entry = quoted(kernel.entry.as_deref().unwrap_or_default());
+                let entry = shell_word(kernel.entry.as_deref().unwrap_or_default());
                 self.script("reboot", &[("entry", &entry)])
             }
         };
@@ -347,7 +353,7 @@ impl Machine {
 /// The script of a step, with words that a shell reads as they are.
 fn script(near: &str, step: &str, words: &[(&str, &str)]) -> String {
     let lines: String = words.iter().map(|(name, word)| format!("zc_{name}={word}\n")).collect();
-    format!("zc_near={}\nzc_step={step}\n{lines}{SCRIPT}", quoted(near))
+    format!("zc_near={}\nzc_step={step}\n{lines}{SCRIPT}", shell_word(near))
 }
 
 /// Runs a command of the user on this machine.
@@ -367,7 +373,7 @@ fn run_here(command: &str, within: Duration, still_wanted: StillWanted<'_>) -> R
         if ended.is_some() || wanted.is_err() || Instant::now() >= until {
             // It has not been waited for if it runs, so the number is still that of its group.
             if ended.is_none() {
-                drop(kill_group(child.id() as i32, 9));
+                drop(kill_group(child.id() as i32, SIGKILL));
                 drop(child.wait());
             }
             wanted?;
@@ -379,10 +385,7 @@ fn run_here(command: &str, within: Duration, still_wanted: StillWanted<'_>) -> R
     if status.is_some_and(|status| status.success() || status.code() == Some(SSH_ENDED)) {
         return Ok(());
     }
-    let said = said.and_then(|mut said| {
-        said.finish();
-        said.last()
-    });
+    let said = said.and_then(StderrTail::last_of_all);
     let how = status.map_or_else(
         || format!("was not over after {} s", within.as_secs()),
         |status| format!("failed ({status})"),
@@ -398,7 +401,8 @@ fn refuse_this_machine(command: &str, near: &str, said: &Said) -> Result<()> {
         return Ok(());
     }
     let message = format!(
-        "\"{}\" leads to this very machine, which cannot be booted below zc (its boot_id says so)",
+        "\"{}\" leads to this very machine (its boot_id is the same), and zc cannot boot the machine \
+         that it runs on",
         escape(command, 200)
     );
     Err(Error::usage("boots-this-machine", message)
@@ -435,11 +439,6 @@ fn check_name(given: &str) -> Result<()> {
         "a file there by its whole name, /boot/vmlinuz-6.12.1, or the release of an installed \
          one, 6.12.1",
     ))
-}
-
-/// A word that a shell reads as this text.
-fn quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\'', r"'\''"))
 }
 
 #[cfg(test)]

@@ -72,7 +72,8 @@ impl Said {
     pub(super) fn check(&self, name: &str, how: &How) -> Result<()> {
         let name = escape(name, 100);
         if self.user.as_deref() != Some("0") {
-            let message = format!("the user at \"{name}\" is not root, who alone boots kernels");
+            let message =
+                format!("the user at \"{name}\" is not root, and only root boots kernels");
             return Err(Error::unsupported("machine-not-root", message)
                 .help("--remote root@HOST; or --via 'ssh HOST sudo -n'"));
         }

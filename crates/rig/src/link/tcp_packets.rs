@@ -8,7 +8,8 @@
 //! /proc/net/netstat and snmp6.
 
 use std::fs::File;
-use std::os::unix::fs::FileExt;
+
+use crate::proc_file::whole;
 
 /// Open files of a network namespace. They stay those of the namespace in which they were opened,
 /// whoever reads them.
@@ -71,20 +72,9 @@ fn open(name: &str) -> Option<File> {
     File::open(format!("/proc/thread-self/net/{name}")).ok()
 }
 
-/// The whole file, made anew.
 fn text(file: &File) -> Option<String> {
-    let (mut bytes, mut length) = (vec![0; 16 << 10], 0);
-    loop {
-        if length == bytes.len() {
-            bytes.resize(2 * length, 0);
-        }
-        match file.read_at(&mut bytes[length..], length as u64).ok()? {
-            0 => break,
-            more => length += more,
-        }
-    }
-    bytes.truncate(length);
-    String::from_utf8(bytes).ok()
+    let mut buffer = vec![0; 16 << 10];
+    Some(str::from_utf8(whole(file, &mut buffer).ok()?).ok()?.to_owned())
 }
 
 /// The value below `name`. Both stand in lines that begin with `group`: names in the first, values

@@ -4,9 +4,9 @@
 //! anew, into one buffer.
 
 use std::fs::File;
-use std::os::unix::fs::FileExt;
 
 use super::proc;
+use crate::proc_file::whole;
 use zc_kernel::clock;
 use zc_run::{Error, Reading, Result, StatReading};
 
@@ -78,20 +78,11 @@ fn offline(file: &str, cpus: &[usize]) -> Error {
         .help("a CPU was taken offline, or does not exist; choose others with --cpus")
 }
 
-/// The whole text of a file of /proc, at any length. The buffer grows and is kept.
+/// The whole text of a file of /proc. The buffer grows and is kept.
 fn text<'a>(file: &File, buffer: &'a mut Vec<u8>, name: &str) -> Result<&'a str> {
-    let error = |error| Error::os(format!("read \"{name}\""), error);
-    let mut filled = 0;
-    loop {
-        if filled == buffer.len() {
-            buffer.resize(buffer.len() * 2, 0);
-        }
-        match file.read_at(&mut buffer[filled..], filled as u64).map_err(error)? {
-            0 => break,
-            more => filled += more,
-        }
-    }
-    str::from_utf8(&buffer[..filled])
+    let bytes =
+        whole(file, buffer).map_err(|error| Error::os(format!("read \"{name}\""), error))?;
+    str::from_utf8(bytes)
         .map_err(|_| Error::failed("counters-unreadable", format!("\"{name}\" is not text")))
 }
 

@@ -28,7 +28,6 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub(super) struct Host {
     machine: Machine,
     carry: Carry,
-    how: How,
 }
 
 impl Host {
@@ -44,16 +43,15 @@ impl Host {
         stop: &Stop,
     ) -> Result<Self> {
         let texts = named.each_ref().map(|kernel| kernel.place.to_string_lossy());
-        let how = args.boot.clone().unwrap_or(How::Kexec);
         let asked = Asked {
             command,
-            how: how.clone(),
+            how: args.boot.clone().unwrap_or(How::Kexec),
             kernels: texts.each_ref().map(AsRef::as_ref),
             within: Duration::from_nanos(args.boot_wait.unwrap_or(BOOT_WAIT_NS)),
         };
         let still_wanted = || while_not(stop);
         let machine = Machine::look(asked, &still_wanted)?;
-        let host = Self { machine, carry, how };
+        let host = Self { machine, carry };
         let mut say = |carried: &Carried| tell::note(&carried.to_string());
         // The connection goes first, and the command with it.
         let (via, connection) = host.start(&still_wanted, &mut say)?;
@@ -201,7 +199,7 @@ impl Place for Host {
         let host = HostFacts {
             name: self.machine.name().to_owned(),
             reached_by: self.machine.command().to_owned(),
-            boot: match &self.how {
+            boot: match self.machine.how() {
                 How::Kexec => "kexec".to_owned(),
                 How::Reboot => "reboot".to_owned(),
                 How::Command(command) => command.clone(),

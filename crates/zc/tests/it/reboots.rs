@@ -116,6 +116,7 @@ fn both_kernels_of_a_machine_are_booted_and_it_is_left_as_it_was() {
     assert_eq!(kept["kernels"][1]["release"], "6.1.3");
     // On a machine that others use, two seconds may be too short for a block.
     let boots = kept["boots"].as_array().unwrap();
+    assert_eq!(boots.len(), 3, "{kept}");
     let is_spent = |why: &str| why.contains("[budget-spent]");
     for boot in boots {
         assert!(boot["file"].is_string() || boot["why"].as_str().is_some_and(is_spent), "{boot}");
