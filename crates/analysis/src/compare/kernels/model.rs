@@ -122,6 +122,11 @@ pub struct KernelCell {
 }
 
 impl KernelCell {
+    /// Whether it could be measured under the first kernel alone.
+    pub fn is_lost(&self) -> bool {
+        self.old_bytes.is_some() && self.new_bytes.is_none()
+    }
+
     /// The ratio that the verdict is about.
     pub fn judged(&self) -> Option<&BootRatio> {
         match self.judged_by? {
