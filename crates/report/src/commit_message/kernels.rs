@@ -94,7 +94,7 @@ fn without_figures(report: &KernelsReport) -> String {
         compared.cells.iter().filter(|cell| is_of(cell)).map(|cell| cell.label.clone()).collect()
     };
     let both = of(&|cell| cell.old_bytes.is_some() && cell.new_bytes.is_some());
-    let lost = of(&KernelCell::is_lost);
+    let lost = of(&|cell| compared.is_lost(cell));
     let shown = (!both.is_empty()).then(|| format!("Shown: both pass bytes by {}.", list(&both)));
     let lost = (!lost.is_empty())
         .then(|| format!("{old} alone can be measured with {}, {new} cannot.", list(&lost)));

@@ -99,13 +99,13 @@ pub fn why_left_out(which: &str, why: &WhyLeftOut) -> String {
     format!("{which}: {why}")
 }
 
-/// The cells that the second kernel alone cannot measure, although it was measured.
+/// The cells that the second kernel alone cannot measure.
 fn lost(report: &KernelsReport) -> Option<Note> {
-    let cells = report.comparison.cells.iter().filter(|cell| cell.is_lost());
+    let compared = &report.comparison;
+    let cells = compared.cells.iter().filter(|cell| compared.is_lost(cell));
     let cells: Vec<String> = cells.map(|cell| escape(&cell.label, 40)).collect();
-    let is_measured = report.counts(true).1 > 0;
     let [old, new] = report.kernels.each_ref().map(|kernel| escape(&kernel.name, 40));
-    (is_measured && !cells.is_empty()).then(|| {
+    (!cells.is_empty()).then(|| {
         note("lost", format!("{} can be measured under {old}, and not under {new}", list(&cells)))
     })
 }

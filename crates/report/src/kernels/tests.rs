@@ -148,6 +148,23 @@ fn a_cell_is_a_test_that_fails_where_the_second_kernel_is_worse_or_has_it_not() 
 }
 
 #[test]
+fn without_a_boot_of_the_second_kernel_no_cell_fails() {
+    let mut report = report(1, false);
+    report.boots.retain(|boot| boot.arm != Arm::New);
+    report.comparison.cells.iter_mut().for_each(|cell| {
+        (cell.new_bytes, cell.new_cost, cell.cost) = (None, None, None);
+    });
+    let (text, found) = tests(&report);
+    let is_skipped = |name: &str| found[name].0 && found[name].1.is_some();
+    assert!(
+        ["boots of B", "read+send", "sendfile", "splice"].into_iter().all(is_skipped),
+        "{text}"
+    );
+    let told = super::text(&report, Layout::plain(100));
+    assert!(!told.contains("and not under B") && !told.contains("lost"), "{told}");
+}
+
+#[test]
 fn on_an_emulated_machine_the_tests_say_what_was_shown_and_skip_costs() {
     let (text, found) = tests(&report(3, true));
     let (is_ok, why) = &found["sendfile"];

@@ -168,6 +168,15 @@ fn a_margin_is_judged_by_costs_and_a_cell_that_is_lost_is_worse() {
 }
 
 #[test]
+fn without_a_boot_of_the_second_kernel_no_cell_is_lost() {
+    let mut runs = runs(1, 1.0);
+    runs.retain(|(_, arm, _)| *arm != Arm::New);
+    let judged = judgement(&compared(&runs), 0.1);
+    assert_eq!((judged.outcome, judged.undecided.len()), (Outcome::Undecided, 3), "{judged:?}");
+    assert!(judged.worse.is_empty(), "{judged:?}");
+}
+
+#[test]
 fn the_p_values_of_a_bound_are_those_of_its_interval() {
     let found = compared(&runs(6, 1.2)).cells[1].cost.unwrap();
     let at = |bound: f64| found.one_sided_p_values(bound).unwrap();
