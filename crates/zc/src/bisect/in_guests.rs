@@ -14,7 +14,7 @@ use super::args::BisectArgs;
 use super::seen::{Seen, sentence, unavailable};
 use crate::folder::Folder;
 use crate::kernel_args::BOOT_NS;
-use crate::kernels::{self, Made, boot_once, orders};
+use crate::kernels::{self, Made, boot_once, has_time, orders};
 use crate::run_args::LinkChoice;
 use crate::{read, replace, tell};
 use zc_analysis::bisect::{Judged, Question};
@@ -161,8 +161,7 @@ impl Rounds<'_> {
         let began = Instant::now();
         let mut known = Known::default();
         for (round, order) in (1..).zip(orders(seed)) {
-            let of_a_round = began.elapsed() / (round as u32 - 1).max(1);
-            if round > 1 && began.elapsed() + of_a_round > budget {
+            if !has_time(began, round, budget) {
                 break;
             }
             for arm in order.into_iter().filter(|arm| *arm != Arm::OldAgain) {
