@@ -7,17 +7,12 @@ use crate::ktap::tests::parse;
 use crate::terminal::layout::Layout;
 use zc_analysis::compare::kernels::{Arm, Boot, judgement, kernels};
 use zc_run::{Run, SendPath};
-use zc_testkit::synthetic::{Synthetic, TrueCell, two_machines};
+use zc_testkit::synthetic::{TrueCell, boot, sendfile, two_machines};
 
 /// A run in a boot.
-pub(crate) fn run(seed: u64, sendfile: f64, emulated: bool) -> Run {
-    let reference = TrueCell::new(SendPath::ReadSend, 500.0, 400.0);
-    let control = reference.control();
-    let sendfile = TrueCell::new(SendPath::Sendfile, 180.0 * sendfile, 390.0 * sendfile);
+pub(crate) fn run(seed: u64, factor: f64, emulated: bool) -> Run {
     let splice = TrueCell::new(SendPath::Splice, 200.0, 390.0);
-    let cells = vec![reference, sendfile, splice, control];
-    let quiet = Synthetic { block_drift: 0.0, noise: 0.02, ..Synthetic::default() };
-    let mut run = Synthetic { cells, seed, blocks: 12, ..quiet }.run();
+    let mut run = boot(seed, 12, vec![sendfile(factor), splice]);
     if emulated {
         run.header.host.hypervisor = Some("qemu-tcg".to_owned());
     }

@@ -279,18 +279,13 @@ mod tests {
     use super::*;
     use zc_analysis::bisect::Answer;
     use zc_run::{Support, SupportRow, Unavailable};
-    use zc_testkit::synthetic::{Synthetic, TrueCell};
+    use zc_testkit::synthetic::{boot, sendfile};
 
     const QUESTION: Question = Question { worse: 0.2, error: 0.02 };
 
     /// The run of a boot in which sendfile costs so many times what it usually does.
     fn run(seed: u64, factor: f64) -> Run {
-        let reference = TrueCell::new(SendPath::ReadSend, 500.0, 400.0);
-        let control = reference.control();
-        let sendfile = TrueCell::new(SendPath::Sendfile, 180.0 * factor, 390.0 * factor);
-        let cells = vec![reference, sendfile, control];
-        let quiet = Synthetic { block_drift: 0.0, noise: 0.02, ..Synthetic::default() };
-        Synthetic { cells, seed, blocks: 8, ..quiet }.run()
+        boot(seed, 8, vec![sendfile(factor)])
     }
 
     /// What is told of a commit whose boots these are, and how many were made.

@@ -5,20 +5,15 @@ use super::rounds::{Round, differing_controls, judge, ratio};
 use super::*;
 use crate::compare::model::{JudgedBy, Outcome};
 use zc_run::SendPath;
-use zc_testkit::synthetic::{Synthetic, TrueCell, two_machines};
+use zc_testkit::synthetic::{TrueCell, boot as boot_run, sendfile, two_machines};
 
 /// A run whose sendfile costs so many times what it usually does.
-fn run(seed: u64, sendfile: f64) -> Run {
-    run_of(seed, TrueCell::new(SendPath::Sendfile, 180.0 * sendfile, 390.0 * sendfile))
+fn run(seed: u64, factor: f64) -> Run {
+    run_of(seed, sendfile(factor))
 }
 
 fn run_of(seed: u64, sendfile: TrueCell) -> Run {
-    let reference = TrueCell::new(SendPath::ReadSend, 500.0, 400.0);
-    let control = reference.control();
-    let splice = TrueCell::new(SendPath::Splice, 200.0, 390.0);
-    let cells = vec![reference, sendfile, splice, control];
-    let quiet = Synthetic { block_drift: 0.0, noise: 0.02, ..Synthetic::default() };
-    Synthetic { cells, seed, blocks: 12, ..quiet }.run()
+    boot_run(seed, 12, vec![sendfile, TrueCell::new(SendPath::Splice, 200.0, 390.0)])
 }
 
 fn runs(rounds: usize, factor: f64) -> Vec<(usize, Arm, Run)> {
