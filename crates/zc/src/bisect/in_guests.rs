@@ -22,7 +22,7 @@ use zc_analysis::compare::kernels::{Arm, Boot, log_ratios};
 use zc_fleet::plan::drawn_seed;
 use zc_guest::{Accelerator, Kernel, Machine};
 use zc_kernel::stop::Stop;
-use zc_run::nearest::unknown_among;
+use zc_run::nearest::unknown;
 use zc_run::units::duration_text;
 use zc_run::{EndReason, Error, Result, Run, SendPath, escape};
 
@@ -66,10 +66,7 @@ impl Guests {
         let good = args.good.as_deref().ok_or_else(|| {
             Error::usage("argument-missing", "\"--kernel\" is compared with that of \"--good\"")
         })?;
-        if !SendPath::NAMES.contains(&path) {
-            let unknown = unknown_among("send path", path, SendPath::NAMES);
-            return Err(unknown.prefixed("--path: "));
-        }
+        path.parse::<SendPath>().map_err(|error| unknown(error).prefixed("--path: "))?;
         if args.link == Some(LinkChoice::Wire) {
             let message = "--link: \"wire\" is between two guests, and a bisection boots one";
             return Err(Error::usage("wire-in-a-bisection", message).help("--link veth"));
