@@ -4,6 +4,7 @@
 use super::rounds::{Round, differing_controls, judge, ratio};
 use super::*;
 use crate::compare::model::{JudgedBy, Outcome};
+use crate::random::Random;
 use zc_run::SendPath;
 use zc_testkit::synthetic::{TrueCell, boot as boot_run, sendfile, two_machines};
 
@@ -206,28 +207,6 @@ const OF_A_BOOT: f64 = 0.01;
 /// Rounds that 20 minutes have room for, at 15 s for the run of a boot and 5 s for the rest.
 const ROUNDS: usize = 20;
 
-/// Random numbers (Steele, Lea and Flood 2014, "Fast splittable pseudorandom number generators").
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn uniform(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1_u64 << 53) as f64
-    }
-
-    /// By the central limit of twelve.
-    fn normal(&mut self) -> f64 {
-        (0..12).map(|_| self.uniform()).sum::<f64>() - 6.0
-    }
-}
-
 /// Logarithms of costs by block and cell.
 fn recorded() -> Vec<Vec<f64>> {
     let line = |line: &str| -> Vec<f64> {
@@ -245,7 +224,7 @@ fn boot(blocks: Option<&[Vec<f64>]>, changed: &[f64], random: &mut Random) -> Ve
         let own: Vec<f64> = changed.iter().map(|by| by + APART * random.normal()).collect();
         return own.iter().map(|log| [alike + log, log - mean(&own)]).collect();
     };
-    let begin = (random.next() % (blocks.len() - BLOCKS) as u64) as usize;
+    let begin = random.below(blocks.len() - BLOCKS);
     let stretch = &blocks[begin..begin + BLOCKS];
     let own: Vec<f64> = changed.iter().map(|by| by + OF_A_BOOT * random.normal()).collect();
     let of = |cell: usize, less: f64| {
