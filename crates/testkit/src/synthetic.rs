@@ -234,6 +234,20 @@ const UNSOAKED_NS: u64 = 100_000_000;
 /// Soakers of the machine that does not exist finish a unit in 3 us.
 const UNITS_PER_NS: f64 = 1.0 / 3000.0;
 
+/// The run of a boot of a kernel on a quiet machine, with `read+send` and these paths.
+pub fn boot(seed: u64, blocks: usize, paths: Vec<TrueCell>) -> Run {
+    let reference = TrueCell::new(SendPath::ReadSend, 500.0, 400.0);
+    let control = reference.control();
+    let cells = [vec![reference], paths, vec![control]].concat();
+    let quiet = Synthetic { block_drift: 0.0, noise: 0.02, ..Synthetic::default() };
+    Synthetic { cells, seed, blocks, ..quiet }.run()
+}
+
+/// `sendfile`, if it costs so many times what it costs in boots of an unchanged kernel.
+pub fn sendfile(factor: f64) -> TrueCell {
+    TrueCell::new(SendPath::Sendfile, 180.0 * factor, 390.0 * factor)
+}
+
 /// The same run as two machines would have saved it: the receiver's CPU is in the far machine's
 /// readings, by a clock that is far ahead. The run must have two CPUs.
 pub fn two_machines(mut run: Run) -> Run {

@@ -14,6 +14,27 @@ const TOTAL: f64 = 0.05;
 /// Blocks that ten minutes hold, about.
 const BLOCKS: usize = 500;
 
+/// The answer about a commit by at most so many log ratios, and how many it took.
+fn answered(
+    question: Question,
+    most: usize,
+    mut log_ratio: impl FnMut() -> f64,
+) -> (Option<Answer>, usize) {
+    let mut values = Sequential::default();
+    for count in 1..=most {
+        values.push(log_ratio());
+        if let Some(answer) = question.answer_by(&values) {
+            return (Some(answer), count);
+        }
+    }
+    (None, most)
+}
+
+/// One in ten values is so many times as far off as the others.
+fn far(random: &mut Random) -> f64 {
+    if random.uniform() < 0.1 { 3.0 } else { 1.0 }
+}
+
 /// The answer about a commit whose true log ratio is `centre`, and the blocks that it took.
 fn measured(
     question: Question,
@@ -22,15 +43,7 @@ fn measured(
     random: &mut Random,
 ) -> (Option<Answer>, usize) {
     let scatter = 0.03 + 0.05 * random.uniform();
-    let mut values = Sequential::default();
-    for block in 1..=blocks {
-        let far = if random.uniform() < 0.1 { 3.0 } else { 1.0 };
-        values.push(centre + scatter * far * random.normal());
-        if let Some(answer) = question.answer_by(&values) {
-            return (Some(answer), block);
-        }
-    }
-    (None, blocks)
+    answered(question, blocks, || centre + scatter * far(random) * random.normal())
 }
 
 /// By how much boots of one kernel differ, in all paths alike and in each by itself
@@ -40,26 +53,15 @@ const APART: f64 = 0.02;
 /// Rounds of two boots that an hour has room for, at 20 s a boot.
 const ROUNDS: usize = 90;
 
-/// The answer about a commit by rounds of boots, of which a tenth are three times as far off, and
-/// the rounds that it took.
+/// The same by rounds of boots, and the rounds that it took.
 fn booted(
     question: Question,
     centre: f64,
     rounds: usize,
     random: &mut Random,
 ) -> (Option<Answer>, usize) {
-    let boot = |random: &mut Random| {
-        let far = if random.uniform() < 0.1 { 3.0 } else { 1.0 };
-        far * (ALIKE * random.normal() + APART * random.normal())
-    };
-    let mut values = Sequential::default();
-    for round in 1..=rounds {
-        values.push(centre + boot(random) - boot(random));
-        if let Some(answer) = question.answer_by(&values) {
-            return (Some(answer), round);
-        }
-    }
-    (None, rounds)
+    let mut boot = || far(random) * (ALIKE * random.normal() + APART * random.normal());
+    answered(question, rounds, || centre + boot() - boot())
 }
 
 /// How a commit is measured: the question, its true log ratio, and the most values.

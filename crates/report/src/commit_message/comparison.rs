@@ -1,13 +1,11 @@
 //! The commit message about a comparison of two runs, or of two parts of one.
 
 use super::lines::{LINES, ROOM, message, plain, wrapped};
-use super::ratios::{self, Ratio, Row, Tells};
+use super::ratios::{self, Ratio, Row};
 use super::run::{CELLS, REASON, doubt, machine, of_traffic};
 use crate::compare::{aspects, rows, sentences};
 use crate::digits::{ratio, significant, us_per_mb};
-use zc_analysis::compare::{
-    Aspect, Basis, CellChange, ChangeVerdict, Compared, Difference, RelativeTo,
-};
+use zc_analysis::compare::{Aspect, Basis, CellChange, Compared, Difference, RelativeTo};
 use zc_analysis::{Figure, estimate};
 use zc_run::Run;
 
@@ -86,23 +84,13 @@ fn row(cell: &CellChange) -> Row {
         Some(old) => (requests(Some(old)), requests(cell.new_us_per_request)),
         None => (costs(cell.old_cost_ns_per_kib.both), costs(cell.new_cost_ns_per_kib.both)),
     };
-    let cost = old.zip(new).map_or_else(String::new, |(old, new)| format!("{old} -> {new}"));
     let found = cell.judged().map(|change| Ratio {
         value: change.ratio,
         low: change.low,
         high: change.high,
     });
-    let tells = match cell.verdict {
-        _ if found.is_none() => Tells::Cost,
-        ChangeVerdict::Better { .. } | ChangeVerdict::Worse { .. } => Tells::Difference,
-        ChangeVerdict::Same { .. } => Tells::Same,
-        ChangeVerdict::Undecided | ChangeVerdict::Withheld => Tells::Undecided,
-    };
-    let verdict = match cell.verdict {
-        ChangeVerdict::Same { .. } => "same".to_owned(),
-        _ => rows::word(cell),
-    };
-    let row = Row { tells, name: plain(&rows::labels(cell)), cost, ratio: found, verdict };
+    let label = rows::labels(cell);
+    let row = Row::of_change(&label, old.zip(new), found, cell.verdict, rows::word(cell));
     if cell.failed_zero_copy { row.copied() } else { row }
 }
 

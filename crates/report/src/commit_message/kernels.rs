@@ -2,14 +2,13 @@
 
 use super::comparison::differing;
 use super::lines::{LINES, cut, joined, message, plain, wrapped};
-use super::ratios::{self, Ratio, Row, Tells};
+use super::ratios::{self, Ratio, Row};
 use super::run::{CELLS, REASON, machine, of_traffic};
 use crate::compare::aspects;
 use crate::digits::significant;
 use crate::fleet::names::count;
 use crate::kernels::{KernelsReport, of_kernels, word};
 use crate::text::list;
-use zc_analysis::compare::ChangeVerdict;
 use zc_analysis::compare::kernels::{BootCost, BootRatio, KernelCell};
 use zc_run::Run;
 
@@ -70,18 +69,7 @@ fn row(cell: &KernelCell) -> Row {
     let us = |cost: Option<BootCost>| cost.map(|cost| significant(cost.us_per_mb));
     let cost = us(cell.old_cost).zip(us(cell.new_cost));
     let found = cell.judged().map(with_ends);
-    let tells = match cell.verdict {
-        _ if found.is_none() => Tells::Cost,
-        ChangeVerdict::Better { .. } | ChangeVerdict::Worse { .. } => Tells::Difference,
-        ChangeVerdict::Same { .. } => Tells::Same,
-        ChangeVerdict::Undecided | ChangeVerdict::Withheld => Tells::Undecided,
-    };
-    let verdict = match cell.verdict {
-        ChangeVerdict::Same { .. } => "same".to_owned(),
-        _ => word(cell),
-    };
-    let cost = cost.map_or_else(String::new, |(old, new)| format!("{old} -> {new}"));
-    Row { tells, name: plain(&cell.label), cost, ratio: found, verdict }
+    Row::of_change(&cell.label, cost, found, cell.verdict, word(cell))
 }
 
 fn with_ends(ratio: &BootRatio) -> Ratio {
@@ -106,7 +94,7 @@ fn without_figures(report: &KernelsReport) -> String {
         compared.cells.iter().filter(|cell| is_of(cell)).map(|cell| cell.label.clone()).collect()
     };
     let both = of(&|cell| cell.old_bytes.is_some() && cell.new_bytes.is_some());
-    let lost = of(&|cell| cell.old_bytes.is_some() && cell.new_bytes.is_none());
+    let lost = of(&|cell| compared.is_lost(cell));
     let shown = (!both.is_empty()).then(|| format!("Shown: both pass bytes by {}.", list(&both)));
     let lost = (!lost.is_empty())
         .then(|| format!("{old} alone can be measured with {}, {new} cannot.", list(&lost)));

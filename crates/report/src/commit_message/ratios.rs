@@ -2,8 +2,9 @@
 
 use std::cmp::Ordering;
 
-use super::lines::{ROOM, cut};
+use super::lines::{ROOM, cut, plain};
 use crate::digits::bound;
+use zc_analysis::compare::ChangeVerdict;
 
 /// How much a cell tells. Differences come first, the largest before the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -55,6 +56,28 @@ impl Ratio {
 }
 
 impl Row {
+    /// A cell of a comparison: its costs before and after, and its verdict in words.
+    pub(super) fn of_change(
+        label: &str,
+        costs: Option<(String, String)>,
+        ratio: Option<Ratio>,
+        verdict: ChangeVerdict,
+        word: String,
+    ) -> Self {
+        let tells = match verdict {
+            _ if ratio.is_none() => Tells::Cost,
+            ChangeVerdict::Better { .. } | ChangeVerdict::Worse { .. } => Tells::Difference,
+            ChangeVerdict::Same { .. } => Tells::Same,
+            ChangeVerdict::Undecided | ChangeVerdict::Withheld => Tells::Undecided,
+        };
+        let cost = costs.map_or_else(String::new, |(old, new)| format!("{old} -> {new}"));
+        let verdict = match verdict {
+            ChangeVerdict::Same { .. } => "same".to_owned(),
+            _ => word,
+        };
+        Self { tells, name: plain(label), cost, ratio, verdict }
+    }
+
     /// The same of a zero-copy path that the kernel copied.
     pub(super) fn copied(mut self) -> Self {
         if self.tells == Tells::Difference {

@@ -7,7 +7,7 @@ use crate::digits::percent;
 use crate::fleet::names::count;
 use crate::terminal::note::{Note, note};
 use crate::text::list;
-use zc_analysis::compare::kernels::{KernelCell, LeftOutBoot, WhyLeftOut};
+use zc_analysis::compare::kernels::{LeftOutBoot, WhyLeftOut};
 use zc_analysis::compare::{Aspect, Difference};
 use zc_run::{WHY_EMULATED, escape};
 
@@ -99,14 +99,13 @@ pub fn why_left_out(which: &str, why: &WhyLeftOut) -> String {
     format!("{which}: {why}")
 }
 
-/// The cells that the second kernel alone cannot measure, although it was measured.
+/// The cells that the second kernel alone cannot measure.
 fn lost(report: &KernelsReport) -> Option<Note> {
-    let is_lost = |cell: &&KernelCell| cell.old_bytes.is_some() && cell.new_bytes.is_none();
-    let cells = report.comparison.cells.iter().filter(is_lost);
+    let compared = &report.comparison;
+    let cells = compared.cells.iter().filter(|cell| compared.is_lost(cell));
     let cells: Vec<String> = cells.map(|cell| escape(&cell.label, 40)).collect();
-    let is_measured = report.counts(true).1 > 0;
     let [old, new] = report.kernels.each_ref().map(|kernel| escape(&kernel.name, 40));
-    (is_measured && !cells.is_empty()).then(|| {
+    (!cells.is_empty()).then(|| {
         note("lost", format!("{} can be measured under {old}, and not under {new}", list(&cells)))
     })
 }

@@ -44,7 +44,10 @@ fn of_cell(report: &KernelsReport, judgement: &Judgement, cell: &KernelCell) -> 
             let [by_old, by_new] = [by_old, by_new].map(|sent| bytes(sent as f64));
             format!("both pass bytes, {by_old} under {old} and {by_new} under {new}")
         }
-        (Some(_), None) => format!("it can be measured under {old}, and not under {new}"),
+        (Some(_), None) if compared.is_lost(cell) => {
+            format!("it can be measured under {old}, and not under {new}")
+        }
+        (Some(_), None) => format!("it can be measured under {old}; no boot of {new} was measured"),
         (None, _) => format!("it can be measured under {new}, and not under {old}"),
     };
     let figure = times(cell.cost.as_ref());

@@ -7,17 +7,12 @@ use crate::ktap::tests::parse;
 use crate::terminal::layout::Layout;
 use zc_analysis::compare::kernels::{Arm, Boot, judgement, kernels};
 use zc_run::{Run, SendPath};
-use zc_testkit::synthetic::{Synthetic, TrueCell, two_machines};
+use zc_testkit::synthetic::{TrueCell, boot, sendfile, two_machines};
 
 /// A run in a boot.
-pub(crate) fn run(seed: u64, sendfile: f64, emulated: bool) -> Run {
-    let reference = TrueCell::new(SendPath::ReadSend, 500.0, 400.0);
-    let control = reference.control();
-    let sendfile = TrueCell::new(SendPath::Sendfile, 180.0 * sendfile, 390.0 * sendfile);
+pub(crate) fn run(seed: u64, factor: f64, emulated: bool) -> Run {
     let splice = TrueCell::new(SendPath::Splice, 200.0, 390.0);
-    let cells = vec![reference, sendfile, splice, control];
-    let quiet = Synthetic { block_drift: 0.0, noise: 0.02, ..Synthetic::default() };
-    let mut run = Synthetic { cells, seed, blocks: 12, ..quiet }.run();
+    let mut run = boot(seed, 12, vec![sendfile(factor), splice]);
     if emulated {
         run.header.host.hypervisor = Some("qemu-tcg".to_owned());
     }
@@ -145,6 +140,23 @@ fn a_cell_is_a_test_that_fails_where_the_second_kernel_is_worse_or_has_it_not() 
     let (text, found) = tests(&report);
     let why = found["sendfile"].1.as_ref().unwrap();
     assert!(why.contains("A differs from itself in read+send"), "{text}");
+}
+
+#[test]
+fn without_a_boot_of_the_second_kernel_no_cell_fails() {
+    let mut report = report(1, false);
+    report.boots.retain(|boot| boot.arm != Arm::New);
+    report.comparison.cells.iter_mut().for_each(|cell| {
+        (cell.new_bytes, cell.new_cost, cell.cost) = (None, None, None);
+    });
+    let (text, found) = tests(&report);
+    let is_skipped = |name: &str| found[name].0 && found[name].1.is_some();
+    assert!(
+        ["boots of B", "read+send", "sendfile", "splice"].into_iter().all(is_skipped),
+        "{text}"
+    );
+    let told = super::text(&report, Layout::plain(100));
+    assert!(!told.contains("and not under B") && !told.contains("lost"), "{told}");
 }
 
 #[test]

@@ -14,7 +14,7 @@ use super::args::BisectArgs;
 use super::seen::{Seen, sentence, unavailable};
 use crate::folder::Folder;
 use crate::kernel_args::BOOT_NS;
-use crate::kernels::{self, Made, boot_once, orders};
+use crate::kernels::{self, Made, boot_once, has_time, orders};
 use crate::run_args::LinkChoice;
 use crate::{read, replace, tell};
 use zc_analysis::bisect::{Judged, Question};
@@ -22,7 +22,7 @@ use zc_analysis::compare::kernels::{Arm, Boot, log_ratios};
 use zc_fleet::plan::drawn_seed;
 use zc_guest::{Accelerator, Kernel, Machine};
 use zc_kernel::stop::Stop;
-use zc_run::nearest::unknown_among;
+use zc_run::nearest::unknown;
 use zc_run::units::duration_text;
 use zc_run::{EndReason, Error, Result, Run, SendPath, escape};
 
@@ -66,10 +66,7 @@ impl Guests {
         let good = args.good.as_deref().ok_or_else(|| {
             Error::usage("argument-missing", "\"--kernel\" is compared with that of \"--good\"")
         })?;
-        if !SendPath::NAMES.contains(&path) {
-            let unknown = unknown_among("send path", path, SendPath::NAMES);
-            return Err(unknown.prefixed("--path: "));
-        }
+        path.parse::<SendPath>().map_err(|error| unknown(error).prefixed("--path: "))?;
         if args.link == Some(LinkChoice::Wire) {
             let message = "--link: \"wire\" is between two guests, and a bisection boots one";
             return Err(Error::usage("wire-in-a-bisection", message).help("--link veth"));
@@ -161,8 +158,7 @@ impl Rounds<'_> {
         let began = Instant::now();
         let mut known = Known::default();
         for (round, order) in (1..).zip(orders(seed)) {
-            let of_a_round = began.elapsed() / (round as u32 - 1).max(1);
-            if round > 1 && began.elapsed() + of_a_round > budget {
+            if !has_time(began, round, budget) {
                 break;
             }
             for arm in order.into_iter().filter(|arm| *arm != Arm::OldAgain) {
@@ -280,18 +276,13 @@ mod tests {
     use super::*;
     use zc_analysis::bisect::Answer;
     use zc_run::{Support, SupportRow, Unavailable};
-    use zc_testkit::synthetic::{Synthetic, TrueCell};
+    use zc_testkit::synthetic::{boot, sendfile};
 
     const QUESTION: Question = Question { worse: 0.2, error: 0.02 };
 
     /// The run of a boot in which sendfile costs so many times what it usually does.
     fn run(seed: u64, factor: f64) -> Run {
-        let reference = TrueCell::new(SendPath::ReadSend, 500.0, 400.0);
-        let control = reference.control();
-        let sendfile = TrueCell::new(SendPath::Sendfile, 180.0 * factor, 390.0 * factor);
-        let cells = vec![reference, sendfile, control];
-        let quiet = Synthetic { block_drift: 0.0, noise: 0.02, ..Synthetic::default() };
-        Synthetic { cells, seed, blocks: 8, ..quiet }.run()
+        boot(seed, 8, vec![sendfile(factor)])
     }
 
     /// What is told of a commit whose boots these are, and how many were made.

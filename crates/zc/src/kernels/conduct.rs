@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::super::tell;
-use super::rounds::orders;
+use super::rounds::{has_time, orders};
 use super::wire;
 use zc_analysis::compare::kernels::Arm;
 use zc_guest::{
@@ -120,8 +120,7 @@ pub(crate) fn conduct(plan: &Plan<'_>, place: &mut dyn Place, stop: &Stop) -> Re
     let began = Instant::now();
     let mut boots: Vec<Made> = Vec::new();
     for (round, order) in (1..=plan.rounds).zip(orders(plan.seed)) {
-        let of_a_round = began.elapsed() / (round as u32 - 1).max(1);
-        if round > 1 && plan.budget.is_some_and(|budget| began.elapsed() + of_a_round > budget) {
+        if plan.budget.is_some_and(|budget| !has_time(began, round, budget)) {
             break;
         }
         for arm in order {

@@ -147,10 +147,7 @@ impl Host {
         ));
         // A signal that came before asks for no more than this, and a second one ends zc.
         let was_set = stop.is_set();
-        let still_wanted = || match stop.is_set() && !was_set {
-            true => Err(Error::interrupted("interrupted")),
-            false => Ok(()),
-        };
+        let still_wanted = || if was_set { Ok(()) } else { while_not(stop) };
         match self.machine.leave(&still_wanted) {
             Ok(()) => {
                 tell::note(&format!("\"{name}\" has Linux {first} again"));

@@ -12,7 +12,7 @@ mod wire;
 mod words;
 
 pub(crate) use conduct::{Guests, Made, Plan, one as boot_once};
-pub(crate) use rounds::orders;
+pub(crate) use rounds::{has_time, orders};
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

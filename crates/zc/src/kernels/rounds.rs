@@ -1,11 +1,20 @@
 //! Rounds of boots: in each the first kernel, the first kernel again and the second one, in an order
 //! that is drawn anew.
 
+use std::time::{Duration, Instant};
+
 use rand::SeedableRng as _;
 use rand::seq::SliceRandom as _;
 use rand_pcg::Pcg64;
 
 use zc_analysis::compare::kernels::Arm;
+
+/// Whether there is time for this round, counted from 1, if it takes as long as those before it.
+/// The first one begins in any case.
+pub(crate) fn has_time(began: Instant, round: usize, budget: Duration) -> bool {
+    let elapsed = began.elapsed();
+    round <= 1 || elapsed + elapsed / (round as u32 - 1) <= budget
+}
 
 /// The orders of the rounds, one after the other, without end: a function of the seed.
 pub(crate) fn orders(seed: u64) -> impl Iterator<Item = [Arm; 3]> {

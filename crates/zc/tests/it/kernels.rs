@@ -7,8 +7,8 @@ use std::process::{Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use zc_run::{Run, SendPath};
-use zc_testkit::synthetic::{Synthetic, TrueCell};
+use zc_run::Run;
+use zc_testkit::synthetic::{boot, sendfile};
 
 use crate::support::{
     Bounded as _, ZC, failed, on_emulated_cpu, refused, stderr, text, until, with_kvm, zc_in,
@@ -250,12 +250,7 @@ fn guests_end_with_zc_and_ctrl_c_prints_what_there_is() {
 
 /// The run of a boot in which sendfile costs so many times what it usually does.
 fn run(seed: u64, factor: f64) -> Run {
-    let reference = TrueCell::new(SendPath::ReadSend, 500.0, 400.0);
-    let control = reference.control();
-    let sendfile = TrueCell::new(SendPath::Sendfile, 180.0 * factor, 390.0 * factor);
-    let cells = vec![reference, sendfile, control];
-    let quiet = Synthetic { block_drift: 0.0, noise: 0.02, ..Synthetic::default() };
-    Synthetic { cells, seed, blocks: 8, ..quiet }.run()
+    boot(seed, 8, vec![sendfile(factor)])
 }
 
 /// A stand-in for QEMU that leaves a run of each boot, by these lines; `$kernel` is old or new. A

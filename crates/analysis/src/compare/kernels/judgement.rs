@@ -3,9 +3,10 @@
 //!
 //! As for two runs (`compare::verdicts`) there are three answers. *None is* needs each cell
 //! to show it by itself at one-sided 5 %, and *some is* is corrected for their number by Holm's
-//! procedure. A cell that the first kernel has and the second one has not is worse by any margin.
+//! procedure. A cell that the first kernel has and the second one has not is worse by any margin,
+//! if any boot of the second one was measured.
 
-use super::model::{KernelCell, Kernels};
+use super::model::Kernels;
 use super::rounds::{ALPHA, holm};
 use crate::compare::model::{Judgement, Outcome};
 
@@ -19,7 +20,7 @@ pub fn judgement(compared: &Kernels, margin: f64) -> Judgement {
         .collect();
     let above: Vec<Option<f64>> = tests.iter().map(|test| Some((*test)?.0)).collect();
     let above = holm(&above, ALPHA);
-    let is_worse = |place: usize| is_lost(&cells[place]) || above.contains(&place);
+    let is_worse = |place: usize| compared.is_lost(&cells[place]) || above.contains(&place);
     let is_below = |place: usize| tests[place].is_some_and(|(_, below)| below <= ALPHA);
     let labels = |chosen: &dyn Fn(usize) -> bool| -> Vec<String> {
         let places = (0..cells.len()).filter(|place| chosen(*place));
@@ -35,9 +36,4 @@ pub fn judgement(compared: &Kernels, margin: f64) -> Judgement {
         () => Outcome::NoneWorse,
     };
     Judgement { margin, outcome, worse, undecided }
-}
-
-/// Whether it could be measured under the first kernel alone.
-fn is_lost(cell: &KernelCell) -> bool {
-    cell.old_bytes.is_some() && cell.new_bytes.is_none()
 }

@@ -57,6 +57,15 @@ pub struct Kernels {
     pub cells: Vec<KernelCell>,
 }
 
+impl Kernels {
+    /// Whether a cell could be measured under the first kernel alone. Without a measured boot of
+    /// the second kernel none is lost: nobody knows.
+    pub fn is_lost(&self, cell: &KernelCell) -> bool {
+        let is_measured = self.cells.iter().any(|each| each.new_bytes.is_some());
+        is_measured && cell.old_bytes.is_some() && cell.new_bytes.is_none()
+    }
+}
+
 /// A measured boot that is in no figure.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct LeftOutBoot {

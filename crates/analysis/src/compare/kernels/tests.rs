@@ -4,21 +4,17 @@
 use super::rounds::{Round, differing_controls, judge, ratio};
 use super::*;
 use crate::compare::model::{JudgedBy, Outcome};
+use crate::random::Random;
 use zc_run::SendPath;
-use zc_testkit::synthetic::{Synthetic, TrueCell, two_machines};
+use zc_testkit::synthetic::{TrueCell, boot as boot_run, sendfile, two_machines};
 
 /// A run whose sendfile costs so many times what it usually does.
-fn run(seed: u64, sendfile: f64) -> Run {
-    run_of(seed, TrueCell::new(SendPath::Sendfile, 180.0 * sendfile, 390.0 * sendfile))
+fn run(seed: u64, factor: f64) -> Run {
+    run_of(seed, sendfile(factor))
 }
 
 fn run_of(seed: u64, sendfile: TrueCell) -> Run {
-    let reference = TrueCell::new(SendPath::ReadSend, 500.0, 400.0);
-    let control = reference.control();
-    let splice = TrueCell::new(SendPath::Splice, 200.0, 390.0);
-    let cells = vec![reference, sendfile, splice, control];
-    let quiet = Synthetic { block_drift: 0.0, noise: 0.02, ..Synthetic::default() };
-    Synthetic { cells, seed, blocks: 12, ..quiet }.run()
+    boot_run(seed, 12, vec![sendfile, TrueCell::new(SendPath::Splice, 200.0, 390.0)])
 }
 
 fn runs(rounds: usize, factor: f64) -> Vec<(usize, Arm, Run)> {
@@ -168,6 +164,15 @@ fn a_margin_is_judged_by_costs_and_a_cell_that_is_lost_is_worse() {
 }
 
 #[test]
+fn without_a_boot_of_the_second_kernel_no_cell_is_lost() {
+    let mut runs = runs(1, 1.0);
+    runs.retain(|(_, arm, _)| *arm != Arm::New);
+    let judged = judgement(&compared(&runs), 0.1);
+    assert_eq!((judged.outcome, judged.undecided.len()), (Outcome::Undecided, 3), "{judged:?}");
+    assert!(judged.worse.is_empty(), "{judged:?}");
+}
+
+#[test]
 fn the_p_values_of_a_bound_are_those_of_its_interval() {
     let found = compared(&runs(6, 1.2)).cells[1].cost.unwrap();
     let at = |bound: f64| found.one_sided_p_values(bound).unwrap();
@@ -202,28 +207,6 @@ const OF_A_BOOT: f64 = 0.01;
 /// Rounds that 20 minutes have room for, at 15 s for the run of a boot and 5 s for the rest.
 const ROUNDS: usize = 20;
 
-/// Random numbers (Steele, Lea and Flood 2014, "Fast splittable pseudorandom number generators").
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn uniform(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1_u64 << 53) as f64
-    }
-
-    /// By the central limit of twelve.
-    fn normal(&mut self) -> f64 {
-        (0..12).map(|_| self.uniform()).sum::<f64>() - 6.0
-    }
-}
-
 /// Logarithms of costs by block and cell.
 fn recorded() -> Vec<Vec<f64>> {
     let line = |line: &str| -> Vec<f64> {
@@ -241,7 +224,7 @@ fn boot(blocks: Option<&[Vec<f64>]>, changed: &[f64], random: &mut Random) -> Ve
         let own: Vec<f64> = changed.iter().map(|by| by + APART * random.normal()).collect();
         return own.iter().map(|log| [alike + log, log - mean(&own)]).collect();
     };
-    let begin = (random.next() % (blocks.len() - BLOCKS) as u64) as usize;
+    let begin = random.below(blocks.len() - BLOCKS);
     let stretch = &blocks[begin..begin + BLOCKS];
     let own: Vec<f64> = changed.iter().map(|by| by + OF_A_BOOT * random.normal()).collect();
     let of = |cell: usize, less: f64| {
