@@ -162,15 +162,14 @@ impl H2load {
                 Ok(()) => {}
             }
         }
-        running.read();
-        for (number, group) in self.groups.iter().enumerate() {
+        let answered = running.read();
+        for (number, (group, came)) in std::iter::zip(&self.groups, answered).enumerate() {
             let said = self.said(number);
-            self.spoke_http2(origin, number, &said)?;
+            self.spoke_http2(origin, came, &said)?;
             if let Some(fault) = self.fault(number, &running.logs[number]) {
                 return Err(unexpected(fault));
             }
-            let came = running.logs[number].rows().count();
-            if came != group.paths.len() || said.body_bytes != Some(group.body_bytes) {
+            if came != group.paths.len() as u64 || said.body_bytes != Some(group.body_bytes) {
                 return Err(unexpected(format!(
                     "by HTTP/2 {came} responses came with bodies of {} bytes, and {} with {} are \
                      expected",
@@ -208,7 +207,7 @@ impl H2load {
             }
             let silent = before.iter().position(|lines| *lines == 0).unwrap_or_default();
             if let Err(error) = ended {
-                self.spoke_http2(origin, silent, &self.said(silent))?;
+                self.spoke_http2(origin, 0, &self.said(silent))?;
                 return Err(error);
             }
             if Instant::now() >= until {
@@ -341,13 +340,13 @@ impl H2load {
         Said::parse(&String::from_utf8_lossy(&text))
     }
 
-    /// Checks that a group was asked for by HTTP/2.
+    /// Checks that a group, of which so many requests were answered, was asked for by HTTP/2.
     ///
     /// # Errors
     /// It was not.
-    fn spoke_http2(&self, origin: usize, number: usize, said: &Said) -> Result<()> {
+    fn spoke_http2(&self, origin: usize, answered: u64, said: &Said) -> Result<()> {
         // Without TLS there is nothing to agree on, and h2load says h2c before the server answers.
-        if said.is_http2() && (self.uses_tls(origin) || !self.is_empty(number)) {
+        if said.is_http2() && (self.uses_tls(origin) || answered > 0) {
             return Ok(());
         }
         let url = self.origins.get(origin).map_or("", Origin::url);
@@ -359,11 +358,6 @@ impl H2load {
         let message = format!("h2load gets no HTTP/2 from \"{}\": {how}", escape(url, 200));
         Err(Error::remote("no-http2", message)
             .help("\"listen ... http2\" or \"http2 on\" makes nginx speak it"))
-    }
-
-    /// Whether nothing was answered, though the one of a group has ended.
-    fn is_empty(&self, number: usize) -> bool {
-        std::fs::metadata(self.path(number, "log")).is_ok_and(|file| file.len() == 0)
     }
 
     /// How a response of a group is not what it should be; `None`: all are.
