@@ -254,7 +254,7 @@ impl H2load {
             return Err(Error::failed("no-phase", "no h2load runs"));
         };
         let ended = if running.goes_on { running.kept.check().err() } else { None };
-        running.read();
+        let lines = running.read();
         let mut faults =
             running.logs.iter().enumerate().filter_map(|(number, log)| self.fault(number, log));
         let fault = faults.next().or_else(|| ended.map(|error| error.message));
@@ -263,7 +263,7 @@ impl H2load {
             let of_trial = log.rows().skip(*before as usize).flatten();
             of_trial.for_each(|row| latency.record(row.took_ns));
         }
-        let HttpCounts { responses, body_bytes, .. } = self.counts_of(&running.read());
+        let HttpCounts { responses, body_bytes, .. } = self.counts_of(&lines);
         // As fast as they can, they may have ended before the window did.
         let responses_per_s = if running.goes_on { None } else { per_s(&running.logs) };
         Ok(AskedFor { responses_per_s, responses, body_bytes, fault, latency })
