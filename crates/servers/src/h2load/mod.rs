@@ -207,7 +207,10 @@ impl H2load {
             }
             let silent = before.iter().position(|lines| *lines == 0).unwrap_or_default();
             if let Err(error) = ended {
-                self.spoke_http2(origin, 0, &self.said(silent))?;
+                // What was never started has said nothing; what is there is of an earlier trial.
+                if error.id == "program-ended" {
+                    self.spoke_http2(origin, 0, &self.said(silent))?;
+                }
                 return Err(error);
             }
             if Instant::now() >= until {
