@@ -27,17 +27,12 @@ use self::group::{Group, groups};
 use self::log::{Log, Row};
 use self::said::Said;
 use super::asked_for::AskedFor;
+use super::generator::{LOOK, PATIENCE, START_LIMIT};
 use super::kept::{Kept, Wanted};
 use zc_kernel::clock::monotonic_ns;
 use zc_load::{HttpCounts, Latencies, Load, Origin, Pace, Targets};
 use zc_rig::link::Link;
 use zc_run::{Error, Result, escape, in_words};
-
-/// Time allowed to all of them until the first response to each.
-const START_LIMIT: Duration = Duration::from_secs(10);
-
-/// Time between two looks at whether it has come.
-const LOOK: Duration = Duration::from_millis(1);
 
 /// Time allowed after that until what is due has been answered. Congestion control begins anew with
 /// each connection: BBR is slow at it between two namespaces.
@@ -46,9 +41,6 @@ const CATCH_UP_LIMIT: Duration = Duration::from_millis(500);
 /// The part of a second of requests that may be on their way by then: two of the intervals in which
 /// they are sent.
 const ON_THEIR_WAY_S: f64 = 0.02;
-
-/// Those that have not ended this long after SIGTERM are killed.
-const PATIENCE: Duration = Duration::from_millis(200);
 
 /// Cycles of the mix at top speed: of one, the longest responses would be most of the time; more
 /// would reach the number of requests after which nginx closes a connection.
