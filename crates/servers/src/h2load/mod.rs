@@ -192,12 +192,8 @@ impl H2load {
         loop {
             // Before they are read: what has ended has written all.
             let ended = running.kept.check();
-            let before = running.read();
-            if before.iter().all(|lines| *lines > 0) {
-                running.before = before;
-                break;
-            }
-            let silent = before.iter().position(|lines| *lines == 0).unwrap_or_default();
+            running.before = running.read();
+            let Some(silent) = running.before.iter().position(|lines| *lines == 0) else { break };
             if let Err(error) = ended {
                 // What was never started has said nothing; what is there is of an earlier trial.
                 if error.id == "program-ended" {
