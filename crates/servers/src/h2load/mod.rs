@@ -68,7 +68,7 @@ pub struct Http2 {
 }
 
 impl Http2 {
-    /// The program with the arguments that all of them have, for people.
+    /// The program with the arguments that all of them have.
     pub fn words(&self) -> Vec<String> {
         let program = self.program.to_string_lossy().into_owned();
         [program.as_str(), "-c", "1", "-m", STREAMS].map(str::to_owned).into()
@@ -347,8 +347,9 @@ impl H2load {
             _ => "no request was answered".to_owned(),
         };
         let message = format!("h2load gets no HTTP/2 from \"{}\": {how}", escape(url, 200));
-        Err(Error::remote("no-http2", message)
-            .help("\"listen ... http2\" or \"http2 on\" makes nginx speak it"))
+        Err(Error::remote("no-http2", message).help(
+            "nginx speaks it with \"http2 on\" or \"listen ... http2\", Apache with Protocols",
+        ))
     }
 
     /// How a response of a group is not what it should be; `None`: all are.
