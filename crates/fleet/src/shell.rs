@@ -6,7 +6,7 @@ pub(super) fn quoted(text: &str) -> String {
     if !text.is_empty() && text.bytes().all(is_plain) {
         return text.to_owned();
     }
-    format!("'{}'", text.replace('\'', r"'\''"))
+    zc_run::shell_word(text)
 }
 
 /// Words, each as a shell reads it, with spaces between them.

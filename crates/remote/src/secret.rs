@@ -8,7 +8,7 @@ use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
 
 use zc_kernel::named_file;
-use zc_run::{Error, Result, without_bom};
+use zc_run::{Error, Result, shell_word, without_bom};
 
 /// Longest content of a token file.
 const MOST_BYTES: usize = 4 << 10;
@@ -117,7 +117,7 @@ impl Secret {
                 "token-file-readable-by-others",
                 format!("{name} can be used by others than its owner (mode {:04o})", mode & 0o7777),
             )
-            .help(format!("chmod 600 {}", shell_word(path))));
+            .help(format!("chmod 600 {}", shell_word(&path.display().to_string()))));
         }
         let us = zc_kernel::process::euid();
         if checked && meta.uid() != us && us != 0 {
@@ -201,11 +201,6 @@ impl Secret {
 /// A seccomp filter forbids it.
 pub(super) fn random<const N: usize>() -> Result<[u8; N]> {
     zc_kernel::random::array().map_err(|error| Error::os("get random bytes", error))
-}
-
-/// A path quoted as one word for a shell.
-fn shell_word(path: &Path) -> String {
-    format!("'{}'", path.display().to_string().replace('\'', r"'\''"))
 }
 
 /// Whether a file is a credential that the service manager put into this service's own folder

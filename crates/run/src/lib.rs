@@ -36,6 +36,7 @@ mod remote;
 mod responses;
 mod run;
 mod server;
+mod shell;
 mod slot_line;
 mod soak;
 mod soak_meter;
@@ -96,6 +97,7 @@ pub use run::{
     Probe, Run, Slot, SocketFacts, Trial, TrialKind,
 };
 pub use server::{Latencies, ResponseFacts, ServerMix, ServerPlan, ServerState};
+pub use shell::shell_word;
 pub use soak::{
     BurnShape, Burnt, CommandEnd, CommandRun, Did, IdleSpan, ProcessKind, ProcessTime,
     ProcessTimes, SoakCommand, SoakEdge, SoakStart, SoakVerify, SoakWindow, SoakerPace, SoakerRank,

@@ -18,7 +18,7 @@ use zc_kernel::spawn::kill_group;
 use zc_rig::meter::boot_id;
 use zc_rig::stderr_tail::StderrTail;
 use zc_rig::trial::{GLANCE, StillWanted};
-use zc_run::{Error, ErrorKind, Result, escape};
+use zc_run::{Error, ErrorKind, Result, escape, shell_word};
 
 pub use self::kernel::{HostKernel, How, Seen};
 
@@ -103,7 +103,7 @@ impl Machine {
                 .help("mount /proc: by it zc knows that it does not boot the machine it runs on")
         })?;
         kernels.iter().try_for_each(|kernel| check_name(kernel))?;
-        let [old, new] = kernels.map(quoted);
+        let [old, new] = kernels.map(shell_word);
         let script = script(&near, "look", &[("old", &old), ("new", &new)]);
         let answer = ask(command, &script, TO_LOAD, still_wanted)?;
         let said = Said::of(&answer.lines);
@@ -305,18 +305,18 @@ impl Machine {
     fn go(&self, kernel: &HostKernel, still_wanted: StillWanted<'_>) -> Result<()> {
         let script = match &self.how {
             How::Command(command) => {
-                let command = command.replace(PLACEHOLDER, &quoted(&kernel.given));
+                let command = command.replace(PLACEHOLDER, &shell_word(&kernel.given));
                 return run_here(&command, self.within, still_wanted);
             }
             How::Kexec if kernel.image.is_some() => {
-                let image = quoted(kernel.image.as_deref().unwrap_or_default());
-                let initrd = quoted(kernel.initrd.as_deref().unwrap_or_default());
+                let image = shell_word(kernel.image.as_deref().unwrap_or_default());
+                let initrd = shell_word(kernel.initrd.as_deref().unwrap_or_default());
                 self.script("kexec", &[("image", &image), ("initrd", &initrd)])
             }
             // The kernel that it had at the beginning, which has no file, or no entry: the boot
             // loader's own choice.
             How::Kexec | How::Reboot => {
-                let entry = quoted(kernel.entry.as_deref().unwrap_or_default());
+                let entry = shell_word(kernel.entry.as_deref().unwrap_or_default());
                 self.script("reboot", &[("entry", &entry)])
             }
         };
@@ -347,7 +347,7 @@ impl Machine {
 /// The script of a step, with words that a shell reads as they are.
 fn script(near: &str, step: &str, words: &[(&str, &str)]) -> String {
     let lines: String = words.iter().map(|(name, word)| format!("zc_{name}={word}\n")).collect();
-    format!("zc_near={}\nzc_step={step}\n{lines}{SCRIPT}", quoted(near))
+    format!("zc_near={}\nzc_step={step}\n{lines}{SCRIPT}", shell_word(near))
 }
 
 /// Runs a command of the user on this machine.
@@ -435,11 +435,6 @@ fn check_name(given: &str) -> Result<()> {
         "a file there by its whole name, /boot/vmlinuz-6.12.1, or the release of an installed \
          one, 6.12.1",
     ))
-}
-
-/// A word that a shell reads as this text.
-fn quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\'', r"'\''"))
 }
 
 #[cfg(test)]

@@ -103,7 +103,7 @@ fn shell_word(word: &str) -> String {
     if !word.is_empty() && word.chars().all(is_bare) {
         return word;
     }
-    format!("'{}'", word.replace('\'', r"'\''"))
+    zc_run::shell_word(&word)
 }
 
 #[cfg(test)]

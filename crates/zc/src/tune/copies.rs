@@ -14,7 +14,7 @@ use super::stand_in;
 use zc_analysis::tune::Fate;
 use zc_kernel::tcp;
 use zc_rig::internal::{COPIES, INTERNAL};
-use zc_run::{Error, Result, escape, in_words};
+use zc_run::{Error, Result, escape, in_words, shell_word};
 use zc_servers::{Listening, ServerCopy};
 use zc_tune::{Change, Configured, OWN_LOCATION, Scheme, Shadow, Site};
 
@@ -200,7 +200,7 @@ impl<'a> Copies<'a> {
             .map_err(|error| Error::failed("copies-unreadable", format!("the copies: {error}")))?;
         let job = self.folder.write("copies.json", &text)?;
         let own = std::env::current_exe().map_err(|error| Error::os("find this program", error))?;
-        let quoted = |path: &Path| format!("'{}'", path.to_string_lossy().replace('\'', r"'\''"));
+        let quoted = |path: &Path| shell_word(&path.to_string_lossy());
         let command = format!("exec {} {INTERNAL} {COPIES} {}", quoted(&own), quoted(&job));
         Ok(Started { server: self.server, command, urls, errors })
     }
