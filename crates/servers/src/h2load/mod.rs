@@ -1,6 +1,6 @@
 //! HTTP/2: several h2load (of nghttp2) ask for a mix in place of zc's own load, which speaks
-//! HTTP/1.1. They are started for each trial and ended with it; a connection each, all on the load's
-//! CPU, whose CPU time is the load's account as that of zc's own thread is.
+//! HTTP/1.1. They are started for each trial and ended with it. Each has one connection, and all run
+//! on the load's CPU; their CPU time is the load's account, as that of zc's own thread is.
 //!
 //! h2load keeps to a rate by sending every 10 ms what has become due (`--rps`), several streams at
 //! once on each connection, as browsers do with what a page refers to. Its log says how many
