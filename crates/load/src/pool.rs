@@ -447,7 +447,7 @@ impl Pool {
         let now_ns = monotonic_ns();
         let slot = &mut self.slots[index as usize];
         let Some(exchange) = slot.exchange.take() else { return };
-        let is_last = slot.is_last() || !self.options.reuse.keeps();
+        let is_last = slot.is_last();
         let keeps_alive = slot.reply.head().keeps_alive && !is_last;
         slot.served += 1;
         let answer = Answer { head: slot.reply.take_head(), body_bytes: slot.reply.body_bytes() };
@@ -557,7 +557,8 @@ impl Pool {
 /// each origin end one after the other.
 fn serves(reuse: Reuse, index: usize, connections: usize, slot: &Slot) -> u64 {
     match reuse {
-        Reuse::KeepAlive | Reuse::Close => u64::MAX,
+        Reuse::KeepAlive => u64::MAX,
+        Reuse::Close => 1,
         Reuse::Requests(most) if slot.generation == 0 => {
             let part = (index % connections.max(1) + 1) as u64;
             most.get().saturating_mul(part).div_ceil(connections.max(1) as u64)

@@ -16,5 +16,6 @@ mod tests {
             let output = std::process::Command::new("sh").args(["-c", &script]).output().unwrap();
             assert_eq!(String::from_utf8(output.stdout).unwrap(), text);
         }
+        assert_eq!(shell_word("it's $HOME"), r"'it'\''s $HOME'");
     }
 }

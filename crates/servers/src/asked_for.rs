@@ -13,7 +13,7 @@ pub struct AskedFor {
     pub body_bytes: u64,
     /// Description of their fault; `None`: no fault.
     pub fault: Option<String>,
-    /// From when each was due.
+    /// From when each was due; of h2load, from when it was sent.
     pub latency: Latencies,
 }
 

@@ -90,7 +90,7 @@ impl Asker {
             Self::H2load(h2load) => h2load.check(origin),
             Self::Generator(_) | Self::Nfs(_) | Self::There(_) => Err(Error::failed(
                 "not-here",
-                "only zc's own load on this machine can ask for a mix, and h2load",
+                "only zc's own load on this machine and h2load can ask for a mix",
             )),
         }
     }

@@ -22,13 +22,13 @@ use zc_run::{Error, LinkCounters, Result};
 pub const URL: &str = "{url}";
 
 /// Time allowed to a generator until the first response to it.
-const START_LIMIT: Duration = Duration::from_secs(10);
+pub(super) const START_LIMIT: Duration = Duration::from_secs(10);
 
 /// Time between two looks at whether one has come.
-const LOOK: Duration = Duration::from_millis(1);
+pub(super) const LOOK: Duration = Duration::from_millis(1);
 
 /// A generator that has not ended this long after SIGTERM is killed.
-const PATIENCE: Duration = Duration::from_millis(200);
+pub(super) const PATIENCE: Duration = Duration::from_millis(200);
 
 /// Bytes of a packet on a veth device that are not payload: Ethernet, IPv4, and TCP with its
 /// timestamps. A packet that the device is to segment counts once, and has them once.

@@ -507,8 +507,9 @@ fn of_a_server(warning: Warning, link: LinkKind) -> Warning {
     }
 }
 
-/// Counts the responses of a window by their rate where the load cannot count at its edges: it is on
-/// another machine, or has ended before. At a fixed rate that is kept, it is as exact as its clock.
+/// Counts the responses of a window by their rate where the load cannot count at its edges: it is
+/// on another machine, or has ended before. At a fixed rate that is kept, it is as exact as its
+/// clock.
 fn count_by_rate(phase: &AskedFor, opened: &Reading, closed: &mut Reading) {
     let Some(per_s) = phase.responses_per_s else { return };
     let window_s = closed.soak.at_ns.saturating_sub(opened.soak.at_ns) as f64 / 1e9;

@@ -1,13 +1,13 @@
 //! Which process asks for which requests of a mix. An h2load sends all its requests with one method
 //! and the same headers, and asks for its URIs in turn, on each connection from the first. So each
 //! process has one connection and a part of the mix of its own: the GETs without a header are dealt
-//! out to several, and each other method and set of headers has one.
+//! out to several, and each other method and set of headers has one, or more if it is frequent.
 
 use std::collections::HashMap;
 
 use zc_load::{Method, Target, Targets};
 
-/// Sets of headers beside the plain GETs that have a process each.
+/// Sets of headers beside the plain GETs that have processes of their own.
 const MOST_OTHERS: usize = 8;
 
 /// Requests that one process asks for, again and again.
@@ -80,8 +80,11 @@ pub fn askable(targets: &Targets) -> (Targets, usize) {
     (asked.unwrap_or_else(|| targets.clone()), left_out)
 }
 
-/// Deals a mix out; the GETs without a header to `connections` processes.
+/// Deals a mix out; the GETs without a header to `connections` processes. None asks for more of a
+/// cycle than each of these would if all were such GETs: servers end connections after a number of
+/// requests.
 pub(super) fn groups(targets: &Targets, connections: usize) -> Vec<Group> {
+    let most = targets.turns().div_ceil(connections.max(1));
     let (mut plain, mut others): (Vec<Group>, Vec<Group>) = (Vec::new(), Vec::new());
     for (number, target) in in_turn(targets).filter(|target| is_plain(target)).enumerate() {
         let at = number % connections.max(1);
@@ -92,7 +95,8 @@ pub(super) fn groups(targets: &Targets, connections: usize) -> Vec<Group> {
     }
     for target in in_turn(targets).filter(|target| !is_plain(target)) {
         let group = Group::of(target);
-        let at = others.iter().position(|known| known.is_of(&group)).unwrap_or_else(|| {
+        let has_room = |known: &Group| known.is_of(&group) && known.paths.len() < most;
+        let at = others.iter().position(has_room).unwrap_or_else(|| {
             others.push(group);
             others.len() - 1
         });
@@ -141,8 +145,19 @@ mod tests {
         assert_eq!(facts, [(200, 20), (200, 20), (200, 30), (304, 0), (200, 0), (206, 5)]);
         assert_eq!(all[4].headers, [":method: HEAD"]);
         assert_eq!(all[5].headers, ["Range: bytes=0-4"]);
-        assert_eq!(groups(&targets, 9).len(), 7, "no process is without a request");
+        assert_eq!(groups(&targets, 9).len(), 8, "no process is without a request");
         assert_eq!(askable(&targets), (targets, 0));
+    }
+
+    #[test]
+    fn a_frequent_set_of_headers_is_dealt_out_as_the_gets_are() {
+        let since = [("If-Modified-Since", "Sat, 01 Jan 2000 00:00:00 GMT")];
+        let modified = (0..10).map(|_| target("/a", 304, 0, &since));
+        let gets = ["/b", "/c"].map(|path| target(path, 200, 10, &[]));
+        let targets = Targets::in_turn(modified.chain(gets)).unwrap();
+        let all = groups(&targets, 4);
+        let shares: Vec<(u16, usize)> = all.iter().map(|it| (it.status, it.paths.len())).collect();
+        assert_eq!(shares, [(200, 1), (200, 1), (304, 3), (304, 3), (304, 3), (304, 1)]);
     }
 
     #[test]

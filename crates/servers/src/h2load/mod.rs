@@ -1,6 +1,6 @@
 //! HTTP/2: several h2load (of nghttp2) ask for a mix in place of zc's own load, which speaks
-//! HTTP/1.1. They are started for each trial and ended with it; a connection each, all on the load's
-//! CPU, whose CPU time is the load's account as that of zc's own thread is.
+//! HTTP/1.1. They are started for each trial and ended with it. Each has one connection, and all run
+//! on the load's CPU; their CPU time is the load's account, as that of zc's own thread is.
 //!
 //! h2load keeps to a rate by sending every 10 ms what has become due (`--rps`), several streams at
 //! once on each connection, as browsers do with what a page refers to. Its log says how many
@@ -27,17 +27,12 @@ use self::group::{Group, groups};
 use self::log::{Log, Row};
 use self::said::Said;
 use super::asked_for::AskedFor;
+use super::generator::{LOOK, PATIENCE, START_LIMIT};
 use super::kept::{Kept, Wanted};
 use zc_kernel::clock::monotonic_ns;
 use zc_load::{HttpCounts, Latencies, Load, Origin, Pace, Targets};
 use zc_rig::link::Link;
 use zc_run::{Error, Result, escape, in_words, shell_word};
-
-/// Time allowed to all of them until the first response to each.
-const START_LIMIT: Duration = Duration::from_secs(10);
-
-/// Time between two looks at whether it has come.
-const LOOK: Duration = Duration::from_millis(1);
 
 /// Time allowed after that until what is due has been answered. Congestion control begins anew with
 /// each connection: BBR is slow at it between two namespaces.
@@ -46,9 +41,6 @@ const CATCH_UP_LIMIT: Duration = Duration::from_millis(500);
 /// The part of a second of requests that may be on their way by then: two of the intervals in which
 /// they are sent.
 const ON_THEIR_WAY_S: f64 = 0.02;
-
-/// Those that have not ended this long after SIGTERM are killed.
-const PATIENCE: Duration = Duration::from_millis(200);
 
 /// Cycles of the mix at top speed: of one, the longest responses would be most of the time; more
 /// would reach the number of requests after which nginx closes a connection.
@@ -76,7 +68,7 @@ pub struct Http2 {
 }
 
 impl Http2 {
-    /// The program with the arguments that all of them have, for people.
+    /// The program with the arguments that all of them have.
     pub fn words(&self) -> Vec<String> {
         let program = self.program.to_string_lossy().into_owned();
         [program.as_str(), "-c", "1", "-m", STREAMS].map(str::to_owned).into()
@@ -162,15 +154,14 @@ impl H2load {
                 Ok(()) => {}
             }
         }
-        running.read();
-        for (number, group) in self.groups.iter().enumerate() {
+        let answered = running.read();
+        for (number, (group, came)) in std::iter::zip(&self.groups, answered).enumerate() {
             let said = self.said(number);
-            self.spoke_http2(origin, number, &said)?;
+            self.spoke_http2(origin, came, &said)?;
             if let Some(fault) = self.fault(number, &running.logs[number]) {
                 return Err(unexpected(fault));
             }
-            let came = running.logs[number].rows().count();
-            if came != group.paths.len() || said.body_bytes != Some(group.body_bytes) {
+            if came != group.paths.len() as u64 || said.body_bytes != Some(group.body_bytes) {
                 return Err(unexpected(format!(
                     "by HTTP/2 {came} responses came with bodies of {} bytes, and {} with {} are \
                      expected",
@@ -201,14 +192,13 @@ impl H2load {
         loop {
             // Before they are read: what has ended has written all.
             let ended = running.kept.check();
-            let before = running.read();
-            if before.iter().all(|lines| *lines > 0) {
-                running.before = before;
-                break;
-            }
-            let silent = before.iter().position(|lines| *lines == 0).unwrap_or_default();
+            running.before = running.read();
+            let Some(silent) = running.before.iter().position(|lines| *lines == 0) else { break };
             if let Err(error) = ended {
-                self.spoke_http2(origin, silent, &self.said(silent))?;
+                // What was never started has said nothing; what is there is of an earlier trial.
+                if error.id == "program-ended" {
+                    self.spoke_http2(origin, 0, &self.said(silent))?;
+                }
                 return Err(error);
             }
             if Instant::now() >= until {
@@ -255,7 +245,7 @@ impl H2load {
             return Err(Error::failed("no-phase", "no h2load runs"));
         };
         let ended = if running.goes_on { running.kept.check().err() } else { None };
-        running.read();
+        let lines = running.read();
         let mut faults =
             running.logs.iter().enumerate().filter_map(|(number, log)| self.fault(number, log));
         let fault = faults.next().or_else(|| ended.map(|error| error.message));
@@ -264,7 +254,7 @@ impl H2load {
             let of_trial = log.rows().skip(*before as usize).flatten();
             of_trial.for_each(|row| latency.record(row.took_ns));
         }
-        let HttpCounts { responses, body_bytes, .. } = self.counts_of(&running.read());
+        let HttpCounts { responses, body_bytes, .. } = self.counts_of(&lines);
         // As fast as they can, they may have ended before the window did.
         let responses_per_s = if running.goes_on { None } else { per_s(&running.logs) };
         Ok(AskedFor { responses_per_s, responses, body_bytes, fault, latency })
@@ -341,13 +331,13 @@ impl H2load {
         Said::parse(&String::from_utf8_lossy(&text))
     }
 
-    /// Checks that a group was asked for by HTTP/2.
+    /// Checks that a group, of which so many requests were answered, was asked for by HTTP/2.
     ///
     /// # Errors
     /// It was not.
-    fn spoke_http2(&self, origin: usize, number: usize, said: &Said) -> Result<()> {
+    fn spoke_http2(&self, origin: usize, answered: u64, said: &Said) -> Result<()> {
         // Without TLS there is nothing to agree on, and h2load says h2c before the server answers.
-        if said.is_http2() && (self.uses_tls(origin) || !self.is_empty(number)) {
+        if said.is_http2() && (self.uses_tls(origin) || answered > 0) {
             return Ok(());
         }
         let url = self.origins.get(origin).map_or("", Origin::url);
@@ -357,13 +347,9 @@ impl H2load {
             _ => "no request was answered".to_owned(),
         };
         let message = format!("h2load gets no HTTP/2 from \"{}\": {how}", escape(url, 200));
-        Err(Error::remote("no-http2", message)
-            .help("\"listen ... http2\" or \"http2 on\" makes nginx speak it"))
-    }
-
-    /// Whether nothing was answered, though the one of a group has ended.
-    fn is_empty(&self, number: usize) -> bool {
-        std::fs::metadata(self.path(number, "log")).is_ok_and(|file| file.len() == 0)
+        Err(Error::remote("no-http2", message).help(
+            "nginx speaks it with \"http2 on\" or \"listen ... http2\", Apache with Protocols",
+        ))
     }
 
     /// How a response of a group is not what it should be; `None`: all are.
@@ -450,10 +436,5 @@ mod tests {
         let per_s = per_s(&logs).unwrap();
         assert!((per_s - 400.0).abs() < 1e-9, "4 in 10 ms: {per_s}");
         assert_eq!(super::per_s(&[log(2, "")]), None);
-    }
-
-    #[test]
-    fn a_word_for_the_shell_stays_one() {
-        assert_eq!(shell_word("it's $HOME"), r"'it'\''s $HOME'");
     }
 }

@@ -85,9 +85,10 @@ pub(super) fn said(http2: &Http2, scheme: Scheme, left_out: usize) -> Vec<String
     };
     let mut said = vec![
         format!(
-            "h2load asks over {} connections, opened for each trial and before its window, so that \
-             handshakes and new connections are in no figure; it sends every 10 ms what is due, and \
-             latency counts from when that was",
+            "h2load sends plain GETs over {} connections and each other kind of request over its \
+             own, all opened for each trial and before its window, so that handshakes and new \
+             connections are in no figure; it sends every 10 ms what is due, and latency counts \
+             from when a request was sent",
             http2.connections
         ),
         format!(

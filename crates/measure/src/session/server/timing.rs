@@ -12,8 +12,8 @@ pub(super) struct Usual {
 }
 
 impl Usual {
-    /// Of a load whose connections are there, so that there is little to warm up. A window of 100 ms
-    /// at 1,000 requests per second has 100 requests.
+    /// Of a load whose connections are there, so that there is little to warm up. A window of
+    /// 100 ms at 1,000 requests per second has 100 requests.
     pub(super) const KEPT: Self = Self { warmup_ns: 15_000_000, window_ns: 100_000_000 };
 
     /// Of a load generator, which makes its connections in each trial, and takes as long as several
