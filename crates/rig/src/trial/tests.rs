@@ -48,7 +48,7 @@ fn trial_until(
         if seen(&trial) {
             return trial;
         }
-        assert!(Instant::now() < until, "not seen in any window of {}: {trial:?}", cell.send);
+        assert!(Instant::now() < until, "not seen in any window of {}: {trial:?}", cell.label);
     }
 }
 
