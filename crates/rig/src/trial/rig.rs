@@ -248,13 +248,13 @@ impl Rig {
 
     /// Resolves the configuration of a cell.
     pub(super) fn config(&self, cell: &Cell) -> std::result::Result<Arc<CellConfig>, TrialError> {
-        let burner = self.burner.for_cell(cell)?;
-        let limit = self.limit.clone();
-        let config = CellConfig::resolve(cell, &self.fixed, &self.setup)?;
-        let mut config = CellConfig { burner, limit, ..config };
+        let mut config = CellConfig::resolve(cell, &self.fixed, &self.setup)?;
+        config.limit = self.limit.clone();
         let of_state = || self.congestion_of.get(cell.levels.state.as_ref()?).cloned();
         config.congestion = config.congestion.or_else(of_state);
         config.check(&**self.links.for_levels(&cell.levels).map_err(TrialError::CannotRun)?)?;
+        // Last: who lacks only the right to load it is told so, and no one whom it would not help.
+        config.burner = self.burner.for_cell(cell)?;
         Ok(Arc::new(config))
     }
 

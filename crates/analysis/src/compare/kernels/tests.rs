@@ -290,7 +290,7 @@ fn one_in_twenty(times: usize) -> usize {
 
 #[test]
 fn a_change_of_three_per_cent_is_found_in_four_of_five_cases_within_twenty_minutes() {
-    // 4,979 of 6,000 are found, 0.83: of 300, fewer than 240 are in one case of fourteen by chance.
+    // 4,979 of 6,000 are found, 0.83. Of 300, chance leaves fewer than 240 one time in fourteen.
     const TIMES: usize = 1_500;
     let [found, wrong, withheld] = outcomes(None, 0.03, TIMES, 1);
     assert!(found >= TIMES * 4 / 5, "{found} of {TIMES}");
