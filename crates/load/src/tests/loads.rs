@@ -87,7 +87,10 @@ fn a_connection_carries_so_many_requests_and_is_closed_with_the_last() {
     let mut carried = carried.lock().unwrap().clone();
     assert!(carried.iter().all(|requests| *requests <= 4), "{carried:?}");
     carried[..2].sort_unstable();
-    assert_eq!((&carried[..2], carried.len()), (&[2, 4][..], 6), "{carried:?}");
+    assert_eq!(carried[..2], [2, 4], "{carried:?}");
+    // The last request may find both connections under way.
+    let unfinished = carried[2..].iter().filter(|requests| **requests < 4).count();
+    assert!(unfinished <= 2, "{carried:?}");
     assert_eq!(carried.iter().sum::<u64>(), 20);
 }
 

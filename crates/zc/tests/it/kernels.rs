@@ -148,8 +148,10 @@ fn a_far_guest_that_fails_costs_the_boot_and_a_near_one_is_blamed_for_itself() {
     // answer, and in the third one the near guest panics.
     let script = format!(
         "{END}
-n=$(($(cat n.$end 2>/dev/null || echo 0) + 1)); echo $n >n.$end
 for word; do case $word in */old|*/new) echo \"${{word##*/}}\" >>kernels.$end ;; esac; done
+n=$(($(cat n.$end 2>/dev/null || echo 0) + 1)); echo $n >n.$end
+# An end that is killed before it has counted would be one boot late from then on.
+until [ \"$(cat n.near 2>/dev/null)$(cat n.far 2>/dev/null)\" = $n$n ]; do sleep 0.01; done
 case $n$end in
 1far) printf '[ 1.0] far x\\n[ 1.1] Kernel panic - not syncing: far out of luck\\n' >/dev/fd/5 ;;
 2near) echo frame >&6; until [ -e heard ]; do sleep 0.01; done
