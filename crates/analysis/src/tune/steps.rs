@@ -8,10 +8,14 @@
 //! itself would not do: of two lines that do the same each adds nothing beside the other, and both
 //! would go.
 //!
-//! The first step that is not shown to be enough ends the sequence, so each may be tested with the
-//! whole error: that any line goes that saves more than the margin beside those that stay has a
-//! chance of at most 2.5 %, the error at one end of an interval (P. R. Rosenbaum, Testing
-//! hypotheses in order, Biometrika 95, 2008, 248-252).
+//! Where a step is shown to cost less than all lines, the walk begins with the cheapest such step: a
+//! line in the middle may cost CPU beside the others, and one after it save less than that. As any
+//! step may be that one, these intervals are Bonferroni's.
+//!
+//! The first step that is not shown to be enough ends the walk, so each may be tested with the
+//! whole error (P. R. Rosenbaum, Testing hypotheses in order, Biometrika 95, 2008, 248-252). That
+//! any line goes that saves more than the margin beside those that stay has a chance of at most 5 %:
+//! 2.5 %, the error at one end of an interval, for where the walk begins, and as much for the walk.
 
 use super::latency::may_fall;
 use super::model::Step;
@@ -56,10 +60,11 @@ pub(super) fn enough(phase: Phase<'_>, steps: &[Step], must_save: bool) -> usize
     };
     let kept = KeptBlocks::from_run(phase.run);
     let place = |step: &Step| kept.index.place(&step_name(step.lines, steps.len()));
-    let error = 1.0 + phase.estimates.verdict.control_error.unwrap_or_default();
+    let error = control_error(phase);
+    let first = cheapest(phase, all, fewer).unwrap_or(all);
     // What costs least of the steps that were passed, and what is left.
-    let (mut best, mut left) = (all, all);
-    for step in fewer.iter().rev() {
+    let (mut best, mut left) = (first, first);
+    for step in fewer.iter().rev().skip_while(|step| step.lines >= first.lines) {
         let saves = is_cheaper(best);
         let ratio =
             place(step).zip(place(best)).and_then(|(step, best)| ratio_by(&kept, step, best));
@@ -82,6 +87,25 @@ pub(super) fn enough(phase: Phase<'_>, steps: &[Step], must_save: bool) -> usize
         left = step;
     }
     left.lines
+}
+
+/// The cheapest step of those that are shown to cost less than all lines.
+fn cheapest<'a>(phase: Phase<'_>, all: &Step, fewer: &'a [Step]) -> Option<&'a Step> {
+    let level = KeptBlocks::from_run(phase.run).level;
+    let kept = KeptBlocks::at_level(phase.run, 1.0 - (1.0 - level) / fewer.len().max(1) as f64);
+    let place = |step: &Step| kept.index.place(&step_name(step.lines, all.lines));
+    let costs_less = |step: &&Step| {
+        let ratio = place(step).zip(place(all)).and_then(|(step, all)| ratio_by(&kept, step, all));
+        let most = ratio.and_then(|ratio| ratio.interval?.high);
+        step.broke.is_none() && most.is_some_and(|most| most * control_error(phase) < 1.0)
+    };
+    let by_all = |step: &Step| step.by_all.map_or(f64::INFINITY, |ratio| ratio.value);
+    fewer.iter().filter(costs_less).min_by(|one, other| by_all(one).total_cmp(&by_all(other)))
+}
+
+/// What an interval is wider by for what the run's controls are off by, as a factor.
+fn control_error(phase: Phase<'_>) -> f64 {
+    1.0 + phase.estimates.verdict.control_error.unwrap_or_default()
 }
 
 /// Whether a state of a run is shown to cost less than the present one.

@@ -209,6 +209,20 @@ fn what_lowers_p99_and_costs_cpu_beside_the_others_goes() {
     }
 }
 
+/// As of nginx with bbr: without pacing `sendfile off` costs CPU, and `open_file_cache` saves less.
+#[test]
+fn a_line_that_costs_cpu_beside_the_others_goes_with_those_after_it() {
+    let costs_beside = Truth { beside: 1.5, ..truth(0.8) };
+    let truths = [same(0.64, 1.0), same(0.73, 1.0), costs_beside, truth(0.91)];
+    for seed in 24..34 {
+        let answer = World::quiet(seed).tune(&truths).answer();
+        assert_eq!(answer.change, [0], "{seed}");
+        let together = answer.together.unwrap();
+        assert_eq!((together.lines.as_slice(), together.enough), (&[0, 1, 2, 3][..], 1));
+        assert!((together.ratio.unwrap().value - 0.64).abs() < 0.02);
+    }
+}
+
 /// Of few lines the scatter of a p99 is that of the present state in all runs.
 #[test]
 fn lines_that_were_measured_together_are_not_chosen_anew_by_that_run() {
