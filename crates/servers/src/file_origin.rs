@@ -470,6 +470,7 @@ mod tests {
                 continue;
             }
             let (head, own) = said.split_once("\r\n\r\n").unwrap();
+            let head = format!("{head}\r\n");
             assert!(head.starts_with(&format!("HTTP/1.1 {status}\r\n")), "{request}: {head}");
             assert!(head.contains(&format!("Content-Length: {length}\r\n")), "{request}: {head}");
             assert_eq!(own, body, "{request}");
