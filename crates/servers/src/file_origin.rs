@@ -169,8 +169,11 @@ impl Files {
             }
             None => ("200 OK", dated, 0, *bytes),
         };
-        let body = (!is_head && length > 0)
-            .then(|| Body { path: path.clone(), at: begin, end: begin + length });
+        let body = (!is_head && length > 0).then(|| Body {
+            path: path.clone(),
+            at: begin,
+            end: begin + length,
+        });
         Answer { head: head(status, &more, length, closes), body, closes }
     }
 }
@@ -310,8 +313,7 @@ impl Serving {
             && socket.set_nodelay(true).is_ok()
             && epoll::add(&self.epoll, &socket, EventData::new_u64(token), all).is_ok();
         if is_ready {
-            let connection =
-                Connection { socket, input: Vec::new(), answer: None, head_sent: 0 };
+            let connection = Connection { socket, input: Vec::new(), answer: None, head_sent: 0 };
             self.connections.insert(token, connection);
         }
     }
@@ -359,7 +361,9 @@ impl Connection {
         let mut request = httparse::Request::new(&mut headers);
         let length = match request.parse(&self.input) {
             Ok(httparse::Status::Complete(length)) => length,
-            Ok(httparse::Status::Partial) if self.input.len() < LONGEST_REQUEST => return Ok(false),
+            Ok(httparse::Status::Partial) if self.input.len() < LONGEST_REQUEST => {
+                return Ok(false);
+            }
             Ok(httparse::Status::Partial) | Err(_) => return Err(()),
         };
         self.answer = Some(files.answer(&request));
@@ -497,7 +501,8 @@ mod tests {
 
     #[test]
     fn a_long_body_comes_whole_though_the_socket_takes_it_in_parts() {
-        let content: String = (0..4_000_000_u32).map(|at| char::from(b'a' + (at % 23) as u8)).collect();
+        let content: String =
+            (0..4_000_000_u32).map(|at| char::from(b'a' + (at % 23) as u8)).collect();
         let (_origin, at, _folder) = origin(content.as_bytes());
         let said = said(at, "GET /a.bin HTTP/1.1\r\n\r\n");
         assert!(said.split_once("\r\n\r\n").unwrap().1 == content);

@@ -127,8 +127,22 @@ fn a_copy_has_what_a_request_meets_and_nothing_of_the_live_server() {
         assert!(copy.text.contains(kept), "{kept}\n{}", copy.text);
     }
     for gone in [
-        "/dev/log", "chroot", "stats", "user ", "group", "daemon", "cpu-map", ":80\n", "8404",
-        "check", "resolvers", "peers", "192.0.2.20", "b.test", "other", "ssl",
+        "/dev/log",
+        "chroot",
+        "stats",
+        "user ",
+        "group",
+        "daemon",
+        "cpu-map",
+        ":80\n",
+        "8404",
+        "check",
+        "resolvers",
+        "peers",
+        "192.0.2.20",
+        "b.test",
+        "other",
+        "ssl",
     ] {
         // `option httpchk` is about checks, of which there are none.
         assert!(!copy.text.contains(gone), "{gone}\n{}", copy.text);
@@ -194,7 +208,8 @@ fn what_asks_others_or_runs_in_a_copy_is_said() {
         assert!(!copy.text.contains(gone), "{gone}\n{}", copy.text);
     }
     let said = copy.said.join("\n");
-    for part in ["\"lua-load /etc/x.lua\"", "runs in the copies, too", "a copy that polls", "spoe"] {
+    for part in ["\"lua-load /etc/x.lua\"", "runs in the copies, too", "a copy that polls", "spoe"]
+    {
         assert!(said.contains(part), "{part}: {said}");
     }
     assert_eq!(copy.reads, ["/etc/x.lua"]);
@@ -269,11 +284,45 @@ fn ten_thousand_proxies_are_read_and_copied() {
 /// Text of pieces that mean something to HAProxy.
 fn text() -> impl Strategy<Value = String> {
     let pieces = prop::sample::select(vec![
-        " ", "\n", "\t", "\r\n", "\\", "\\ ", "\"", "'", "#", "\"${A}\"", "$", "{", "}", "a", "ä",
-        "\u{fffd}", "\0", "global\n", "defaults x\n", "defaults from x\n", "frontend f from x\n",
-        "listen l\n", "backend b\n", ".if 1\n", ".if 0\n", ".elif 1\n", ".else\n", ".endif\n",
-        ".if !(\n", "setenv A \"b\"\n", "bind :80\n", "default_backend b\n", "no ", "no\n", "option\n",
-        "use_backend %[x]\n", "server s 192.0.2.9:80\n", "crt-base\n", "bind :1 ssl crt\n",
+        " ",
+        "\n",
+        "\t",
+        "\r\n",
+        "\\",
+        "\\ ",
+        "\"",
+        "'",
+        "#",
+        "\"${A}\"",
+        "$",
+        "{",
+        "}",
+        "a",
+        "ä",
+        "\u{fffd}",
+        "\0",
+        "global\n",
+        "defaults x\n",
+        "defaults from x\n",
+        "frontend f from x\n",
+        "listen l\n",
+        "backend b\n",
+        ".if 1\n",
+        ".if 0\n",
+        ".elif 1\n",
+        ".else\n",
+        ".endif\n",
+        ".if !(\n",
+        "setenv A \"b\"\n",
+        "bind :80\n",
+        "default_backend b\n",
+        "no ",
+        "no\n",
+        "option\n",
+        "use_backend %[x]\n",
+        "server s 192.0.2.9:80\n",
+        "crt-base\n",
+        "bind :1 ssl crt\n",
     ]);
     prop::collection::vec(pieces, 0..60).prop_map(|pieces| pieces.concat())
 }
@@ -281,14 +330,46 @@ fn text() -> impl Strategy<Value = String> {
 /// A site with random lines in all of its sections.
 fn site() -> impl Strategy<Value = String> {
     let line = prop::sample::select(vec![
-        "option splice-auto", "no option splice-auto", "default option splice-auto", "option", "no",
-        "log", "log global", "no log", "log /dev/log local0", "bind", "bind :80", "bind :1 ssl crt a",
-        "bind fd@9 ssl crt-list", "server", "server s", "server s a:1 check maxconn", "server-template",
-        "dispatch a:1", "default-server check", "use_backend b if x", "use_backend %[src]",
-        "default_backend none", "default_backend b", "http-request deny", "redirect", "mode http",
-        "mode", "stick-table peers", "stick-table type ip peers m store x", "filter spoe", "disabled",
-        "http-reuse never", "tune.bufsize 1", "user x", "uid 5", "lua-load", "acl a nbsrv(l/s) b",
-        "option httpchk \"GET / HTTP/1.1\\r\\nHost: a\"", "stats socket /run/x", "source 192.0.2.1",
+        "option splice-auto",
+        "no option splice-auto",
+        "default option splice-auto",
+        "option",
+        "no",
+        "log",
+        "log global",
+        "no log",
+        "log /dev/log local0",
+        "bind",
+        "bind :80",
+        "bind :1 ssl crt a",
+        "bind fd@9 ssl crt-list",
+        "server",
+        "server s",
+        "server s a:1 check maxconn",
+        "server-template",
+        "dispatch a:1",
+        "default-server check",
+        "use_backend b if x",
+        "use_backend %[src]",
+        "default_backend none",
+        "default_backend b",
+        "http-request deny",
+        "redirect",
+        "mode http",
+        "mode",
+        "stick-table peers",
+        "stick-table type ip peers m store x",
+        "filter spoe",
+        "disabled",
+        "http-reuse never",
+        "tune.bufsize 1",
+        "user x",
+        "uid 5",
+        "lua-load",
+        "acl a nbsrv(l/s) b",
+        "option httpchk \"GET / HTTP/1.1\\r\\nHost: a\"",
+        "stats socket /run/x",
+        "source 192.0.2.1",
     ]);
     let lines = || prop::collection::vec(line.clone(), 0..8).prop_map(|lines| lines.join("\n"));
     (lines(), lines(), lines(), lines(), lines()).prop_map(|(global, defaults, front, back, l)| {
@@ -384,7 +465,8 @@ fn haproxy_takes_a_copy_with_every_line_that_is_tried() {
     }
     // Those of a later version it refuses, and says so; a sysctl's copy needs its socket.
     let is_tried = |candidate: &&Candidate| {
-        matches!(candidate.change, Change::Directive { .. }) && !candidate.name.contains("zero-copy")
+        matches!(candidate.change, Change::Directive { .. })
+            && !candidate.name.contains("zero-copy")
     };
     let changes: Vec<&Change> =
         candidates.iter().filter(is_tried).map(|candidate| &candidate.change).collect();

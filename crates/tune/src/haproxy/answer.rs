@@ -3,16 +3,8 @@
 use super::tree::{Line, Section};
 
 /// Actions of `http-request` after which no server is asked (section 4.2 of the manual).
-const FINAL: [&str; 8] = [
-    "auth",
-    "deny",
-    "redirect",
-    "reject",
-    "return",
-    "silent-drop",
-    "tarpit",
-    "use-service",
-];
+const FINAL: [&str; 8] =
+    ["auth", "deny", "redirect", "reject", "return", "silent-drop", "tarpit", "use-service"];
 
 /// Whether a line answers requests itself.
 fn answers(line: &Line) -> bool {

@@ -24,7 +24,9 @@ pub(super) fn openssl(build: &str) -> &str {
 /// Whether it was built with a feature: `LUA`.
 pub(super) fn has_feature(build: &str, name: &str) -> bool {
     let line = build.lines().find_map(|line| line.strip_prefix("Feature list :"));
-    line.is_some_and(|line| line.split_whitespace().any(|word| word.strip_prefix('+') == Some(name)))
+    line.is_some_and(|line| {
+        line.split_whitespace().any(|word| word.strip_prefix('+') == Some(name))
+    })
 }
 
 #[cfg(test)]

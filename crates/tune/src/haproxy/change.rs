@@ -41,10 +41,7 @@ impl Place {
 
     /// A change that sets a line there.
     pub(super) fn change(self, words: &[String]) -> Change {
-        Change::Directive {
-            name: format!("{} {}", self.name(), key(words)),
-            args: words.to_vec(),
-        }
+        Change::Directive { name: format!("{} {}", self.name(), key(words)), args: words.to_vec() }
     }
 }
 

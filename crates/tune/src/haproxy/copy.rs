@@ -219,10 +219,8 @@ impl Copying<'_> {
         }
         if is_site {
             let bind = self.config.bind(self.site.index);
-            lines.splice(
-                ..0,
-                bind.map(|line| own_words::bind(line, self.shadow, self.has_options)),
-            );
+            lines
+                .splice(..0, bind.map(|line| own_words::bind(line, self.shadow, self.has_options)));
             if self.shadow.certificate.is_none() && self.site.scheme == Scheme::Https {
                 self.reads.extend(self.site.certificates.iter().map(|(path, _)| path.clone()));
             }
@@ -232,7 +230,11 @@ impl Copying<'_> {
             }
         }
         let is_asked = at == Some(self.behind);
-        if is_asked && !lines.iter().any(|line| matches!(line.word(0), "server" | "server-template" | "dispatch")) {
+        if is_asked
+            && !lines
+                .iter()
+                .any(|line| matches!(line.word(0), "server" | "server-template" | "dispatch"))
+        {
             lines.push(Line::new(["server", "zc", self.origin()]));
         }
         Some(Section { header: section.header.clone(), lines })
@@ -255,7 +257,8 @@ impl Copying<'_> {
             }
             key if key.starts_with("lua-load") => {
                 let words = escape(&line.text(), 80);
-                self.said.push(format!("\"{words}\" ({}) runs in the copies, too", line.position()));
+                self.said
+                    .push(format!("\"{words}\" ({}) runs in the copies, too", line.position()));
                 self.reads.extend(line.words.get(1).filter(|path| path.starts_with('/')).cloned());
                 Some(line.clone())
             }
@@ -270,9 +273,10 @@ impl Copying<'_> {
             return None;
         }
         match key.as_str() {
-            "bind" | "default_backend" | "server-state-file-name" | "load-server-state-from-file" => {
-                None
-            }
+            "bind"
+            | "default_backend"
+            | "server-state-file-name"
+            | "load-server-state-from-file" => None,
             "use_backend" if is_site && !self.shadow.own_location => Some(line.clone()),
             "use_backend" => None,
             "server" | "server-template" | "dispatch" => {
@@ -298,9 +302,10 @@ impl Copying<'_> {
                 None
             }
             "http-request" | "tcp-request"
-                if line.words.iter().any(|word| {
-                    word.starts_with("do-resolve") || word == "send-spoe-group"
-                }) =>
+                if line
+                    .words
+                    .iter()
+                    .any(|word| word.starts_with("do-resolve") || word == "send-spoe-group") =>
             {
                 self.leave_out(line, "it asks another host or program");
                 None

@@ -77,7 +77,11 @@ pub(super) fn bind(line: &Line, shadow: &Shadow, has_options: bool) -> Line {
         words.push("ssl".to_owned());
         match &shadow.certificate {
             Some((certificate, _)) => words.extend(["crt".to_owned(), certificate.clone()]),
-            None => words.extend(kept(line.words.get(2..).unwrap_or_default(), &["crt", "crt-list"], &[])),
+            None => words.extend(kept(
+                line.words.get(2..).unwrap_or_default(),
+                &["crt", "crt-list"],
+                &[],
+            )),
         }
     }
     words.extend(kept(line.words.get(2..).unwrap_or_default(), &BIND_VALUES, &BIND_FLAGS));
@@ -126,7 +130,9 @@ mod tests {
 
     #[test]
     fn a_bind_keeps_what_a_request_costs() {
-        let bound = |text: &str, shadow: &Shadow, has_options| bind(&line(text), shadow, has_options).text();
+        let bound = |text: &str, shadow: &Shadow, has_options| {
+            bind(&line(text), shadow, has_options).text()
+        };
         let own = Shadow { port: 8001, ..Shadow::default() };
         let text = "bind :443,:8443 ssl crt /c.pem alpn h2,http/1.1 accept-proxy user x name y \
                     ca-file /ca verify required no-tls-tickets";

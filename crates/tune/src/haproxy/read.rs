@@ -142,8 +142,7 @@ impl Reading<'_> {
             let is_header = opens_section(first);
             let bytes = start + splitted.bytes.start..start + splitted.bytes.end;
             let place = Place { file: index, bytes, after: at };
-            let line =
-                Line { words: splitted.words, file: Arc::clone(&path), line: number, place };
+            let line = Line { words: splitted.words, file: Arc::clone(&path), line: number, place };
             if is_header {
                 is_in_section = true;
                 self.config.sections.push(Section { header: line, lines: Vec::new() });
@@ -300,10 +299,7 @@ mod tests {
                     .endif\n.notice \"a\"\nfrontend \"f$P\"\n bind \":$P\"\n";
         assert_eq!(
             texts(&read(text).unwrap()),
-            [
-                "global: maxconn 10; setenv P 81; nbthread 2; busy-polling",
-                "frontend f81: bind :81"
-            ]
+            ["global: maxconn 10; setenv P 81; nbthread 2; busy-polling", "frontend f81: bind :81"]
         );
     }
 
@@ -356,7 +352,8 @@ mod tests {
             ("/c/l", "# list\nx.pem [alpn h2] a.test\n\n/y.pem\n"),
         ]);
         let config = Config::read(MAIN, &Start::default(), &mut files).unwrap();
-        let expected = [("/c/l", vec!["/c/x.pem", "/y.pem"]), ("d", vec!["/c/d/a.pem", "/c/d/b.pem"])];
+        let expected =
+            [("/c/l", vec!["/c/x.pem", "/y.pem"]), ("d", vec!["/c/d/a.pem", "/c/d/b.pem"])];
         let found: Vec<(&str, Vec<&str>)> = config
             .certificates
             .iter()

@@ -26,12 +26,13 @@ impl Config {
     /// # Errors
     /// Nothing listens, or there is no proxy of that name.
     pub fn site(&self, name: Option<&str>) -> Result<Site> {
-        let fronts: Vec<usize> =
-            (0..self.sections.len()).filter(|&at| self.listens(at)).collect();
+        let fronts: Vec<usize> = (0..self.sections.len()).filter(|&at| self.listens(at)).collect();
         let Some(&first) = fronts.first() else {
             let main = self.files.first().map_or("", |file| &file.path);
-            let message =
-                format!("file \"{}\" has no \"frontend\" or \"listen\" with a \"bind\"", escape(main, 300));
+            let message = format!(
+                "file \"{}\" has no \"frontend\" or \"listen\" with a \"bind\"",
+                escape(main, 300)
+            );
             return Err(Error::input("no-http-server", message)
                 .help("-c names the configuration, or a folder of several files"));
         };
@@ -43,7 +44,8 @@ impl Config {
             };
             return Ok(self.describe(index, "it is the one of this name".to_owned()));
         }
-        let by = |is_wanted: &dyn Fn(usize) -> bool| fronts.iter().copied().find(|at| is_wanted(*at));
+        let by =
+            |is_wanted: &dyn Fn(usize) -> bool| fronts.iter().copied().find(|at| is_wanted(*at));
         let in_http = |at| self.is_http(at) && self.answers_files(at);
         let (index, why) = match (by(&in_http), by(&|at| self.answers_files(at))) {
             (Some(index), _) => (index, "it is the first whose servers answer requests"),

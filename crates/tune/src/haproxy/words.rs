@@ -27,14 +27,8 @@ pub(super) fn split(
     line: &str,
     variables: &BTreeMap<String, String>,
 ) -> std::result::Result<Split, Bad> {
-    let mut splitter = Splitter {
-        rest: line,
-        at: 0,
-        variables,
-        out: Split::default(),
-        word: None,
-        quote: None,
-    };
+    let mut splitter =
+        Splitter { rest: line, at: 0, variables, out: Split::default(), word: None, quote: None };
     while splitter.step()? {}
     match splitter.quote {
         Some(_) => Err(QUOTE),

@@ -51,7 +51,8 @@ use zc_tune::{Candidate, Change, Offer};
 /// - [`ErrorKind::NothingKept`]: no block counts.
 /// - [`ErrorKind::Interrupted`]: Ctrl-C; what was found by then has been printed.
 pub(super) fn run(args: &TuneArgs) -> Result<()> {
-    let (TuneServer::Nginx(site) | TuneServer::Apache(site) | TuneServer::Haproxy(site)) = &args.server;
+    let (TuneServer::Nginx(site) | TuneServer::Apache(site) | TuneServer::Haproxy(site)) =
+        &args.server;
     site.out.as_deref().map_or(Ok(()), replace::check)?;
     let conf = site.conf.as_deref();
     match &args.server {

@@ -76,9 +76,8 @@ pub(super) fn printed(
 
 /// Variables of zc's environment that can be part of a line.
 pub(super) fn variables() -> BTreeMap<String, String> {
-    let all = std::env::vars_os().filter_map(|(name, value)| {
-        Some((name.into_string().ok()?, value.into_string().ok()?))
-    });
+    let all = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
     all.filter(|(_, value)| !value.chars().any(char::is_control)).collect()
 }
 

@@ -1,8 +1,8 @@
 //! An entry of the table: a keyword with the section it is for and the values that are tried, and
 //! how it becomes candidates for one configuration.
 
-use super::super::try_line::home;
 use super::super::tree::{Config, Line};
+use super::super::try_line::home;
 use crate::candidate::{Candidate, Offer};
 use crate::site::Site;
 
@@ -61,9 +61,8 @@ impl<'a> Context<'a> {
     }
 
     fn missing(&self, need: Need) -> Option<&'static str> {
-        let is_spliced = || {
-            ["option splice-auto", "option splice-response"].iter().any(|key| self.is_on(key))
-        };
+        let is_spliced =
+            || ["option splice-auto", "option splice-response"].iter().any(|key| self.is_on(key));
         let threads = self.line("nbthread").and_then(|line| line.word(1).parse::<u32>().ok());
         match need {
             Need::Http if !self.config.is_http(self.site.index) => {
@@ -77,9 +76,9 @@ impl<'a> Context<'a> {
                 Some("\"nosplice\" is in effect")
             }
             Need::Spliced if !is_spliced() => Some("nothing is spliced"),
-            Need::Threads if threads.is_none_or(|threads| threads < 2) => {
-                Some("zc gives the server one CPU, so that it has one thread unless nbthread says more")
-            }
+            Need::Threads if threads.is_none_or(|threads| threads < 2) => Some(
+                "zc gives the server one CPU, so that it has one thread unless nbthread says more",
+            ),
             _ => None,
         }
     }
@@ -89,7 +88,9 @@ impl Entry {
     /// The candidates of the entry, or why it is not tried.
     pub(super) fn offers(&self, context: &Context<'_>) -> Vec<Offer> {
         let is_on = context.is_on(self.key);
-        if matches!(self.tries, Tries::Off | Tries::Once) && is_on == matches!(self.tries, Tries::Once) {
+        if matches!(self.tries, Tries::Off | Tries::Once)
+            && is_on == matches!(self.tries, Tries::Once)
+        {
             return Vec::new();
         }
         if let Some(why) = self.needs.iter().find_map(|need| context.missing(*need)) {
