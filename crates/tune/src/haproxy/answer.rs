@@ -6,9 +6,23 @@ use super::tree::{Line, Section};
 const FINAL: [&str; 8] =
     ["auth", "deny", "redirect", "reject", "return", "silent-drop", "tarpit", "use-service"];
 
+/// Keywords of what answers, or chooses by what is asked for. They are left out where files are
+/// asked in a location of zc's own.
+const ANSWERING: [&str; 9] = [
+    "force-persist",
+    "http-after-response",
+    "http-request",
+    "http-response",
+    "rate-limit",
+    "redirect",
+    "tcp-request",
+    "tcp-response",
+    "use-server",
+];
+
 /// Whether a line answers requests itself.
 fn answers(line: &Line) -> bool {
-    match line.key().as_str() {
+    match line.word(0) {
         "http-request" => FINAL.contains(&line.word(1)),
         "tcp-request" => line.has("reject") || line.has("silent-drop"),
         "redirect" => true,
@@ -16,35 +30,24 @@ fn answers(line: &Line) -> bool {
     }
 }
 
-/// What answers in place of the servers, always. A redirect to https is on a condition that holds
-/// wherever it is for something.
-pub(super) fn instead_of_servers(section: &Section) -> Option<&Line> {
-    let is_to_https = |line: &Line| line.behind("scheme") == Some("https");
-    section.lines.iter().find(|line| answers(line) && (!line.is_conditional() || is_to_https(line)))
+/// Whether a line of a section answers in place of the servers, always. A redirect to https is on a
+/// condition that holds wherever there is no TLS.
+pub(super) fn is_instead_of_servers(section: &Section, is_tls: bool) -> bool {
+    let is_always = |line: &Line| {
+        let is_conditional = line.has("if") || line.has("unless");
+        !is_conditional || (!is_tls && line.behind("scheme") == Some("https"))
+    };
+    section.lines.iter().any(|line| answers(line) && is_always(line))
 }
 
 /// Whether a line may answer some requests in place of the servers, or delay them.
 pub(super) fn may_answer(line: &Line) -> bool {
-    let is_limit = matches!(line.key().as_str(), "rate-limit" | "monitor-uri" | "stats uri");
-    answers(line) || (is_limit && !line.is_no())
+    answers(line) || matches!(line.word(0), "rate-limit" | "monitor-uri")
 }
 
-/// What is left out where files are asked in a location of zc's own: what answers or chooses by
-/// what is asked for.
-pub(super) fn is_for_answering(key: &str) -> bool {
-    const KEYS: [&str; 10] = [
-        "force-persist",
-        "http-after-response",
-        "http-request",
-        "http-response",
-        "ignore-persist",
-        "rate-limit",
-        "redirect",
-        "tcp-request",
-        "tcp-response",
-        "use-server",
-    ];
-    KEYS.contains(&key)
+/// Whether a line is left out where files are asked in a location of zc's own.
+pub(super) fn is_for_answering(line: &Line) -> bool {
+    ANSWERING.contains(&line.word(0))
 }
 
 #[cfg(test)]
@@ -67,7 +70,8 @@ mod tests {
             "http-request return status 200",
         ] {
             let section = section(line);
-            assert!(instead_of_servers(&section).is_some(), "{line}");
+            assert!(is_instead_of_servers(&section, false), "{line}");
+            assert_eq!(is_instead_of_servers(&section, true), !line.contains("ssl_fc"), "{line}");
             assert!(may_answer(&section.lines[0]), "{line}");
         }
         for line in [
@@ -77,7 +81,7 @@ mod tests {
             "tcp-request inspect-delay 5s",
             "bind :80",
         ] {
-            assert!(instead_of_servers(&section(line)).is_none(), "{line}");
+            assert!(!is_instead_of_servers(&section(line), false), "{line}");
         }
         assert!(may_answer(&section("rate-limit sessions 10").lines[0]));
         assert!(!may_answer(&section("http-request set-header X y").lines[0]));

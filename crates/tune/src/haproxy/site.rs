@@ -3,19 +3,18 @@
 use zc_run::{Error, Result, escape};
 
 use super::answer;
-use super::build;
 use super::tree::{Config, Line, Section};
 use crate::site::{self, Scheme, Site};
-use crate::values::Version;
+use crate::values::{self, Version};
 
 /// Since when `alpn h2,http/1.1` is the default of HTTPS.
 const ALPN_IS_DEFAULT: Version = (2, 8, 0);
 
-/// The section whose servers answer for a proxy, by its index, and why it is this one.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// The section whose servers answer for a proxy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Behind {
     pub(super) index: usize,
-    /// Whether it is the default, and not one of those that requests are chosen for.
+    /// Whether it is the default, and not one that requests are chosen for.
     pub(super) is_default: bool,
 }
 
@@ -26,111 +25,112 @@ impl Config {
     /// # Errors
     /// Nothing listens, or there is no proxy of that name.
     pub fn site(&self, name: Option<&str>) -> Result<Site> {
-        let fronts: Vec<usize> = (0..self.sections.len()).filter(|&at| self.listens(at)).collect();
+        let listens = |section: &Section| {
+            section.is_front()
+                && section.last("bind").is_some()
+                && section.last("disabled").is_none()
+        };
+        let all = 0..self.sections.len();
+        let fronts: Vec<usize> = all.filter(|at| listens(&self.sections[*at])).collect();
         let Some(&first) = fronts.first() else {
             let main = self.files.first().map_or("", |file| &file.path);
-            let message = format!(
-                "file \"{}\" has no \"frontend\" or \"listen\" with a \"bind\"",
-                escape(main, 300)
-            );
+            let main = escape(main, 300);
+            let message = format!("file \"{main}\" has no \"frontend\" with a \"bind\"");
             return Err(Error::input("no-http-server", message)
                 .help("-c names the configuration, or a folder of several files"));
         };
-        if let Some(wanted) = name {
-            let of = |at: &usize| self.sections[*at].name();
-            let Some(&index) = fronts.iter().find(|at| of(at) == wanted) else {
-                let names = fronts.iter().map(of);
-                return Err(site::no_such_name("frontend", wanted, names));
-            };
-            return Ok(self.describe(index, "it is the one of this name".to_owned()));
-        }
-        let by =
-            |is_wanted: &dyn Fn(usize) -> bool| fronts.iter().copied().find(|at| is_wanted(*at));
-        let in_http = |at| self.is_http(at) && self.answers_files(at);
-        let (index, why) = match (by(&in_http), by(&|at| self.answers_files(at))) {
-            (Some(index), _) => (index, "it is the first whose servers answer requests"),
-            (None, Some(index)) => {
-                (index, "it is the first whose servers answer, and none is in \"mode http\"")
-            }
-            (None, None) => (first, "it is the first, and none has servers that answer always"),
+        let find =
+            |is_it: &dyn Fn(usize) -> bool| fronts.iter().copied().find(|front| is_it(*front));
+        let name_of = |front: usize| self.sections[front].name();
+        let answers = |front: usize| self.answers_files(front);
+        let (index, why) = if let Some(wanted) = name {
+            let index = find(&|front| name_of(front) == wanted).ok_or_else(|| {
+                site::no_such_name("frontend", wanted, fronts.iter().map(|front| name_of(*front)))
+            })?;
+            (index, "it is the one of this name")
+        } else if let Some(index) = find(&|front| self.is_http(front) && answers(front)) {
+            (index, "it is the first whose servers answer requests")
+        } else if let Some(index) = find(&answers) {
+            (index, "it is the first whose servers answer, and none is in \"mode http\"")
+        } else {
+            (first, "it is the first, and none has servers that answer always")
         };
-        Ok(self.describe(index, why.to_owned()))
+        Ok(self.describe(index, why))
     }
 
-    /// Whether a section is a proxy that clients can come to.
-    fn listens(&self, at: usize) -> bool {
-        let section = &self.sections[at];
-        section.is_front() && section.last("bind").is_some() && section.last("disabled").is_none()
-    }
-
-    /// The section whose servers answer for a proxy: its default, or else the first that its rules
-    /// choose, or itself.
+    /// The section whose servers answer for a proxy: its default, itself, or the first that its
+    /// rules choose.
     pub(super) fn behind(&self, index: usize) -> Behind {
-        let of = |line: &Line| self.named(Section::is_back, line.word(1));
-        let default = self.of_proxy(index, "default_backend").and_then(of);
-        if let Some(index) = default {
+        let of = |line: &Line| {
+            let is_it = |section: &Section| section.is_back() && section.name() == line.word(1);
+            self.sections.iter().position(is_it)
+        };
+        if let Some(index) = self.of_proxy(index, "default_backend").and_then(of) {
             return Behind { index, is_default: true };
         }
-        let is_own = self.sections[index].is_back() && self.has_servers(index);
-        let chosen = self.sections[index].all("use_backend").find_map(of);
-        match chosen.filter(|_| !is_own) {
-            Some(index) => Behind { index, is_default: false },
-            None => Behind { index, is_default: true },
+        let own = Behind { index, is_default: true };
+        if self.has_servers(index) {
+            return own;
         }
+        let lines = self.sections[index].lines.iter();
+        let mut rules = lines.filter(|line| line.word(0) == "use_backend");
+        rules.find_map(of).map_or(own, |index| Behind { index, is_default: false })
     }
 
     fn has_servers(&self, index: usize) -> bool {
-        let keys = ["server", "server-template", "dispatch"];
-        keys.iter().any(|key| self.sections[index].last(key).is_some())
+        let section = &self.sections[index];
+        let is_server = |line: &Line| {
+            matches!(line.word(0), "server" | "server-template" | "dispatch" | "use-fcgi-app")
+        };
+        section.is_back() && section.lines.iter().any(is_server)
     }
 
     /// Whether all that is asked of a proxy is answered by its servers.
     fn answers_files(&self, index: usize) -> bool {
         let behind = self.behind(index);
-        let forwards = |at: usize| answer::instead_of_servers(&self.sections[at]).is_none();
+        let is_tls = self.is_tls(index);
+        let is_forwarded = |at: usize| !answer::is_instead_of_servers(&self.sections[at], is_tls);
         behind.is_default
             && self.has_servers(behind.index)
-            && forwards(index)
-            && forwards(behind.index)
+            && is_forwarded(index)
+            && is_forwarded(behind.index)
+    }
+
+    /// Its lines `bind`.
+    pub(super) fn binds(&self, index: usize) -> impl Iterator<Item = &Line> {
+        self.sections[index].lines.iter().filter(|line| line.word(0) == "bind")
     }
 
     /// The `bind` that is asked: of those with and without TLS the first with it.
     pub(super) fn bind(&self, index: usize) -> Option<&Line> {
-        let section = &self.sections[index];
-        section.all("bind").find(|line| line.has("ssl")).or_else(|| section.all("bind").next())
+        self.binds(index).find(|line| line.has("ssl")).or_else(|| self.binds(index).next())
+    }
+
+    fn is_tls(&self, index: usize) -> bool {
+        self.bind(index).is_some_and(|line| line.has("ssl"))
     }
 
     /// What is to be known of a proxy.
-    fn describe(&self, index: usize, why: String) -> Site {
-        let section = &self.sections[index];
+    fn describe(&self, index: usize, why: &str) -> Site {
+        let front = &self.sections[index];
         let behind = self.behind(index);
-        let is_tls = self.bind(index).is_some_and(|line| line.has("ssl"));
         let back = &self.sections[behind.index];
-        let why = match behind.index == index {
-            true => why,
-            false => format!("{why} ({})", escape(&back.header.text(), 100)),
-        };
+        let is_tls = self.is_tls(index);
         let mut said = Vec::new();
         if !self.is_http(index) {
-            said.push(
-                "it is in \"mode tcp\": what crosses it is asked by HTTP without TLS of the servers"
-                    .to_owned(),
-            );
+            said.push("it is in \"mode tcp\", and asked by HTTP without TLS to servers".to_owned());
         }
-        let mut lines: Vec<&Line> = section.lines.iter().collect();
-        if behind.index != index {
-            lines.extend(&back.lines);
-        }
-        let found = lines.into_iter().filter(|line| answer::may_answer(line));
+        let others: &[Line] = if behind.index == index { &[] } else { &back.lines };
+        let found = front.lines.iter().chain(others).filter(|line| answer::may_answer(line));
         said.extend(site::may_answer(found.map(|line| (line.text(), line.position()))));
         Site {
-            name: section.name().to_owned(),
-            position: section.header.position(),
-            why,
+            name: front.name().to_owned(),
+            position: front.header.position(),
+            why: format!("{why} ({})", escape(&back.header.text(), 100)),
             scheme: if is_tls { Scheme::Https } else { Scheme::Http },
             http2: self.speaks_http2(index),
             answers_files: self.answers_files(index),
-            certificates: if is_tls { self.certificates_of(index) } else { Vec::new() },
+            certificates: if is_tls { self.certificates(index) } else { Vec::new() },
             said,
             index,
         }
@@ -144,25 +144,23 @@ impl Config {
             Some(names) => names.split(',').any(|name| name.trim() == "h2"),
             None if bind.behind("proto") == Some("h2") => true,
             None => {
-                let is_since = self.version().is_some_and(|version| version >= ALPN_IS_DEFAULT);
+                let version = values::version(&self.build, "Proxy version ");
+                let is_since = version.is_some_and(|version| version >= ALPN_IS_DEFAULT);
                 bind.has("ssl") && is_since && !bind.has("no-alpn")
             }
         }
     }
 
-    /// Certificates, each of which may hold its key or have it beside it.
-    fn certificates_of(&self, index: usize) -> Vec<(String, String)> {
-        let Some(bind) = self.bind(index) else { return Vec::new() };
-        let names = ["crt", "crt-list"].into_iter().filter_map(|word| bind.behind(word));
-        let paths = names.flat_map(|name| match self.certificates.get(name) {
-            Some(paths) => paths.clone(),
-            None => vec![self.in_crt_base(name)],
-        });
-        paths.map(|path| (path.clone(), path)).collect()
-    }
-
-    pub(super) fn version(&self) -> Option<Version> {
-        build::version(&self.build)
+    /// Certificates, folders or lists of them, each of which may hold its key or have it beside it.
+    fn certificates(&self, index: usize) -> Vec<(String, String)> {
+        let base = self.global("crt-base").map(|line| format!("{}/", line.word(1)));
+        let path = |name: &str| match &base {
+            Some(base) if !name.starts_with('/') => format!("{base}{name}"),
+            _ => name.to_owned(),
+        };
+        let bind = self.bind(index);
+        let names = ["crt", "crt-list"].into_iter().filter_map(|word| bind?.behind(word));
+        names.map(|name| (path(name), path(name))).collect()
     }
 }
 

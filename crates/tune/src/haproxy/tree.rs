@@ -1,12 +1,11 @@
 //! A configuration as sections of lines, and where they stand in which file.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
 use crate::file::File;
 
-/// A configuration of HAProxy: of its conditional blocks the lines that hold.
+/// A configuration of HAProxy.
 #[derive(Debug, Clone, Default)]
 pub struct Config {
     /// Its sections, in their order.
@@ -15,8 +14,6 @@ pub struct Config {
     pub files: Vec<File>,
     /// What HAProxy printed about how it was built.
     pub(super) build: String,
-    /// The files that a word behind `crt` or `crt-list` leads to, where that is a folder or a list.
-    pub(super) certificates: BTreeMap<String, Vec<String>>,
 }
 
 /// A section: `frontend www`.
@@ -51,27 +48,18 @@ pub(super) struct Place {
     pub(super) after: usize,
 }
 
-/// What stands before a keyword and takes its effect away, or gives it its default.
-const MODIFIERS: [&str; 2] = ["no", "default"];
-
 /// Keywords whose second word says what they are about.
-const OF_TWO_WORDS: [&str; 9] = [
-    "capture",
-    "compression",
-    "email-alert",
-    "http-check",
-    "option",
-    "stats",
-    "tcp-check",
-    "timeout",
-    "declare",
-];
+const OF_TWO_WORDS: [&str; 5] = ["compression", "http-check", "option", "stats", "timeout"];
 
-/// What a line of these words sets: `option splice-auto`, `tune.bufsize`.
+/// What a line of these words sets, also where `no` or `default` stands before it:
+/// `option splice-auto`, `tune.bufsize`.
 pub(super) fn key(words: &[String]) -> String {
-    let at = usize::from(words.first().is_some_and(|word| MODIFIERS.contains(&word.as_str())));
-    let first = words.get(at).map_or("", String::as_str);
-    match words.get(at + 1).filter(|_| OF_TWO_WORDS.contains(&first)) {
+    let mut words = words.iter().map(String::as_str);
+    let mut first = words.next().unwrap_or_default();
+    if matches!(first, "no" | "default") {
+        first = words.next().unwrap_or_default();
+    }
+    match words.next().filter(|_| OF_TWO_WORDS.contains(&first)) {
         Some(second) => format!("{first} {second}"),
         None => first.to_owned(),
     }
@@ -79,9 +67,9 @@ pub(super) fn key(words: &[String]) -> String {
 
 impl Line {
     /// A line that stands in no file.
-    pub(super) fn new<S: Into<String>>(words: impl IntoIterator<Item = S>) -> Self {
+    pub(super) fn new<S: AsRef<str>>(words: &[S]) -> Self {
         Self {
-            words: words.into_iter().map(Into::into).collect(),
+            words: words.iter().map(|word| word.as_ref().to_owned()).collect(),
             file: Arc::from(""),
             line: 0,
             place: Place::default(),
@@ -99,7 +87,7 @@ impl Line {
 
     /// Whether it switches something off: `no option splice-auto`.
     pub(super) fn is_no(&self) -> bool {
-        self.word(0) == "no"
+        matches!(self.word(0), "no" | "default")
     }
 
     /// The word behind a word: of `bind :443 ssl crt a.pem` that behind `crt`.
@@ -108,14 +96,9 @@ impl Line {
         self.words.get(at + 1).map(String::as_str)
     }
 
-    /// Whether a word is in it, but for its first.
+    /// Whether a word is in it.
     pub(super) fn has(&self, word: &str) -> bool {
-        self.words.iter().skip(1).any(|it| it == word)
-    }
-
-    /// Whether it depends on a condition.
-    pub(super) fn is_conditional(&self) -> bool {
-        self.has("if") || self.has("unless")
+        self.words.iter().any(|it| it == word)
     }
 
     /// `/etc/haproxy/haproxy.cfg, line 12`.
@@ -143,10 +126,6 @@ impl Section {
         }
     }
 
-    pub(super) fn is(&self, kind: &str) -> bool {
-        self.kind() == kind
-    }
-
     /// Whether clients come to it.
     pub(super) fn is_front(&self) -> bool {
         matches!(self.kind(), "frontend" | "listen")
@@ -157,61 +136,42 @@ impl Section {
         matches!(self.kind(), "backend" | "listen")
     }
 
-    /// Its lines that set this.
-    pub(super) fn all<'s>(&'s self, key: &str) -> impl Iterator<Item = &'s Line> + use<'s> {
-        let key = key.to_owned();
-        self.lines.iter().filter(move |line| line.key() == key)
-    }
-
-    /// The last of them, which counts.
+    /// The last of its lines that set this, which counts.
     pub(super) fn last(&self, key: &str) -> Option<&Line> {
         self.lines.iter().rfind(|line| line.key() == key)
     }
 }
 
 impl Config {
-    pub(super) fn globals(&self) -> impl DoubleEndedIterator<Item = &Section> {
-        self.sections.iter().filter(|section| section.is("global"))
-    }
-
     /// The line of the global sections that counts.
     pub(super) fn global(&self, key: &str) -> Option<&Line> {
-        self.globals().rev().find_map(|section| section.last(key))
+        let mut globals = self.sections.iter().rev().filter(|section| section.kind() == "global");
+        globals.find_map(|section| section.last(key))
     }
 
-    /// The sections whose lines hold for a proxy: itself, then the `defaults` that it inherits
-    /// (section 4 of the manual): that which it names by `from`, else the last one before it.
-    pub(super) fn chain(&self, index: usize) -> Vec<&Section> {
-        let mut out = Vec::new();
-        let mut at = Some(index);
-        while let Some((place, section)) = at.and_then(|at| Some((at, self.sections.get(at)?))) {
-            out.push(section);
-            let before = &self.sections[..place];
-            let defaults = |wanted: &dyn Fn(&Section) -> bool| {
-                before.iter().rposition(|section| section.is("defaults") && wanted(section))
-            };
-            at = match section.header.behind("from") {
-                Some(name) => defaults(&|section| section.name() == name),
-                // Defaults begin anew.
-                None if section.is("defaults") => None,
-                None => defaults(&|_| true),
-            };
-        }
-        out
-    }
-
-    /// The line that is in effect for a proxy.
+    /// The line that is in effect for a proxy: its own, else that of the `defaults` that it
+    /// inherits (section 4 of the manual), which are those it names by `from`, else the last before
+    /// it.
     pub(super) fn of_proxy(&self, index: usize, key: &str) -> Option<&Line> {
-        self.chain(index).into_iter().find_map(|section| section.last(key))
+        let mut at = index;
+        loop {
+            let section = self.sections.get(at)?;
+            if let Some(line) = section.last(key) {
+                return Some(line);
+            }
+            let from = section.header.behind("from");
+            if from.is_none() && section.kind() == "defaults" {
+                // They begin anew.
+                return None;
+            }
+            at = self.sections[..at].iter().rposition(|other| {
+                other.kind() == "defaults" && from.is_none_or(|name| other.name() == name)
+            })?;
+        }
     }
 
     /// Whether a proxy is in `mode http`. Without a line it is in `mode tcp`.
     pub(super) fn is_http(&self, index: usize) -> bool {
         self.of_proxy(index, "mode").is_some_and(|line| line.word(1) == "http")
-    }
-
-    /// Sections by kind and name.
-    pub(super) fn named(&self, is_kind: fn(&Section) -> bool, name: &str) -> Option<usize> {
-        self.sections.iter().position(|section| is_kind(section) && section.name() == name)
     }
 }

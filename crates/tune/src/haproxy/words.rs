@@ -13,159 +13,89 @@ pub(super) struct Split {
     pub(super) bytes: Range<usize>,
 }
 
-/// Why a line has no words, as HAProxy says it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Bad(pub(super) &'static str);
+const QUOTE: &str = "a quote has no end";
+const HEX: &str = "\"\\x\" needs two hexadecimal digits";
+const NAME: &str = "a variable has no name";
+const BRACE: &str = "\"${\" has no \"}\"";
 
-const QUOTE: Bad = Bad("a quote has no end");
-const HEX: Bad = Bad("\"\\x\" needs two hexadecimal digits");
-const NAME: Bad = Bad("a variable has no name");
-const BRACE: Bad = Bad("\"${\" has no \"}\"");
-
-/// Splits a line, which may have its end.
+/// Splits a line, which may have its end. `Err`: why it has no words.
 pub(super) fn split(
     line: &str,
     variables: &BTreeMap<String, String>,
-) -> std::result::Result<Split, Bad> {
-    let mut splitter =
-        Splitter { rest: line, at: 0, variables, out: Split::default(), word: None, quote: None };
-    while splitter.step()? {}
-    match splitter.quote {
-        Some(_) => Err(QUOTE),
-        None => Ok(splitter.out),
-    }
-}
-
-/// How far a line is split.
-struct Splitter<'a> {
-    rest: &'a str,
-    at: usize,
-    variables: &'a BTreeMap<String, String>,
-    out: Split,
-    /// The word that has begun.
-    word: Option<String>,
-    quote: Option<char>,
-}
-
-impl Splitter<'_> {
-    /// Takes some bytes off the rest.
-    fn skip(&mut self, bytes: usize) {
-        self.at += bytes;
-        self.rest = self.rest.get(bytes..).unwrap_or_default();
-    }
-
-    fn push(&mut self, text: &str) {
-        self.begin();
-        self.word.get_or_insert_default().push_str(text);
-    }
-
-    fn begin(&mut self) {
-        if self.word.is_none() {
-            if self.out.words.is_empty() {
-                self.out.bytes = self.at..self.at;
-            }
-            self.word = Some(String::new());
-        }
-    }
-
-    fn end_word(&mut self) {
-        if let Some(word) = self.word.take() {
-            self.out.words.push(word);
-            self.out.bytes.end = self.at;
-        }
-    }
-
-    /// Takes the next letter; false: the line ends.
-    fn step(&mut self) -> std::result::Result<bool, Bad> {
-        let Some(letter) = self.rest.chars().next().filter(|it| !matches!(it, '\0' | '\n' | '\r'))
-        else {
-            self.end_word();
-            return Ok(false);
-        };
-        match (letter, self.quote) {
-            ('#', None) => {
-                self.end_word();
-                return Ok(false);
-            }
-            ('"' | '\'', None) => {
-                self.begin();
-                self.quote = Some(letter);
-                self.skip(1);
-            }
-            (letter, Some(quote)) if letter == quote => {
-                self.quote = None;
-                self.skip(1);
-            }
-            ('\\', None | Some('"')) => self.escape()?,
-            ('$', Some('"')) => self.variable()?,
+) -> Result<Split, &'static str> {
+    let mut out = Split::default();
+    let mut word: Option<String> = None;
+    let mut quote: Option<char> = None;
+    let mut rest = line;
+    while let Some(letter) = rest.chars().next() {
+        let at = line.len() - rest.len();
+        rest = &rest[letter.len_utf8()..];
+        match (letter, quote) {
+            ('\0' | '\n' | '\r', _) | ('#', None) => break,
             (letter, None) if is_space(letter) => {
-                self.end_word();
-                self.skip(1);
+                out.words.extend(word.take());
+                continue;
             }
-            (letter, _) => {
-                let mut bytes = [0; 4];
-                self.push(letter.encode_utf8(&mut bytes));
-                self.skip(letter.len_utf8());
-            }
+            _ => {}
         }
-        Ok(true)
-    }
-
-    /// What is behind a backslash; what is no escape stays.
-    fn escape(&mut self) -> std::result::Result<(), Bad> {
-        let (text, bytes) = match self.rest.as_bytes().get(1) {
-            Some(b' ') => (" ", 2),
-            Some(b'\\') => ("\\", 2),
-            Some(b't') => ("\t", 2),
-            Some(b'n') => ("\n", 2),
-            Some(b'r') => ("\r", 2),
-            Some(b'#') => ("#", 2),
-            Some(b'\'') => ("'", 2),
-            Some(b'"') => ("\"", 2),
-            Some(b'$') => ("$", 2),
-            Some(b'x') => {
-                let digits = self.rest.get(2..4).ok_or(HEX)?;
-                let byte = u8::from_str_radix(digits, 16).map_err(|_| HEX)?;
-                let mut bytes = [0; 4];
-                self.push(char::from(byte).encode_utf8(&mut bytes));
-                self.skip(4);
-                return Ok(());
-            }
-            _ => ("\\", 1),
-        };
-        self.push(text);
-        self.skip(bytes);
-        Ok(())
-    }
-
-    /// A variable: `$NAME`, `${NAME}`, `${NAME-default}`.
-    fn variable(&mut self) -> std::result::Result<(), Bad> {
-        let text = &self.rest[1..];
-        let (has_brace, text) = match text.strip_prefix('{') {
-            Some(text) => (true, text),
-            None => (false, text),
-        };
-        let is_first = |letter: char| letter.is_ascii_alphabetic() || matches!(letter, '_' | '.');
-        if !text.starts_with(is_first) {
-            return Err(NAME);
+        if word.is_none() && out.words.is_empty() {
+            out.bytes.start = at;
         }
-        let is_inside = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
-        let end = text[1..].find(|letter| !is_inside(letter)).map_or(text.len(), |end| end + 1);
-        let (name, behind) = text.split_at(end);
-        let (default, behind) = match behind.strip_prefix('-').filter(|_| has_brace) {
-            Some(rest) => rest.split_at(rest.find('}').ok_or(BRACE)?),
-            None => ("", behind.strip_prefix("[*]").filter(|_| has_brace).unwrap_or(behind)),
-        };
-        let behind = match has_brace {
-            true => behind.strip_prefix('}').ok_or(BRACE)?,
-            false => behind,
-        };
-        let bytes = self.rest.len() - behind.len();
-        let value = self.variables.get(name).map_or(default, String::as_str).to_owned();
-        self.push(&value);
-        self.skip(bytes);
-        Ok(())
+        let word = word.get_or_insert_default();
+        match (letter, quote) {
+            ('"' | '\'', None) => quote = Some(letter),
+            (letter, Some(open)) if letter == open => quote = None,
+            ('\\', None | Some('"')) => word.push(escaped(&mut rest)?),
+            ('$', Some('"')) => word.push_str(variable(&mut rest, variables)?),
+            (letter, _) => word.push(letter),
+        }
+        out.bytes.end = line.len() - rest.len();
     }
+    out.words.extend(word);
+    if quote.is_some() { Err(QUOTE) } else { Ok(out) }
+}
+
+/// What is behind a backslash; what is no escape stays, and so does the backslash.
+fn escaped(rest: &mut &str) -> Result<char, &'static str> {
+    let text = *rest;
+    let (letter, bytes) = match text.chars().next() {
+        Some(letter @ (' ' | '\\' | '#' | '\'' | '"' | '$')) => (letter, 1),
+        Some('t') => ('\t', 1),
+        Some('n') => ('\n', 1),
+        Some('r') => ('\r', 1),
+        Some('x') => {
+            let byte = text.get(1..3).and_then(|digits| u8::from_str_radix(digits, 16).ok());
+            (char::from(byte.ok_or(HEX)?), 3)
+        }
+        _ => ('\\', 0),
+    };
+    *rest = &text[bytes..];
+    Ok(letter)
+}
+
+/// The value of a variable, of which the dollar is read: `$NAME`, `${NAME}`, `${NAME-default}`.
+fn variable<'a>(
+    rest: &mut &'a str,
+    variables: &'a BTreeMap<String, String>,
+) -> Result<&'a str, &'static str> {
+    let all: &'a str = rest;
+    let (has_brace, text) = match all.strip_prefix('{') {
+        Some(text) => (true, text),
+        None => (false, all),
+    };
+    let is_no_name = |letter: char| !letter.is_ascii_alphanumeric() && letter != '_';
+    let (name, mut behind) = text.split_at(text.find(is_no_name).unwrap_or(text.len()));
+    if name.is_empty() {
+        return Err(NAME);
+    }
+    let mut default = "";
+    if has_brace {
+        let (inside, after) = behind.split_once('}').ok_or(BRACE)?;
+        default = inside.strip_prefix('-').unwrap_or_default();
+        behind = after;
+    }
+    *rest = behind;
+    Ok(variables.get(name).map_or(default, String::as_str))
 }
 
 /// As isspace(3) has it.
@@ -175,27 +105,25 @@ fn is_space(letter: char) -> bool {
 
 /// Words as a line that HAProxy splits into the same words.
 pub(super) fn joined<S: AsRef<str>>(words: &[S]) -> String {
-    words.iter().map(|word| quoted(word.as_ref())).collect::<Vec<_>>().join(" ")
-}
-
-fn quoted(word: &str) -> String {
-    if word.is_empty() {
-        return "\"\"".to_owned();
-    }
-    let mut out = String::with_capacity(word.len());
-    for letter in word.chars() {
-        match letter {
-            '\t' => out.push_str("\\t"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\u{b}' => out.push_str("\\x0b"),
-            '\u{c}' => out.push_str("\\x0c"),
-            '\0' => out.push_str("\\x00"),
-            ' ' | '\\' | '"' | '\'' | '#' => {
-                out.push('\\');
-                out.push(letter);
+    let mut out = String::new();
+    for word in words {
+        let word = word.as_ref();
+        if !out.is_empty() {
+            out.push(' ');
+        }
+        if word.is_empty() {
+            out.push_str("\"\"");
+        }
+        for letter in word.chars() {
+            match letter {
+                '\t' => out.push_str("\\t"),
+                '\n' => out.push_str("\\n"),
+                '\r' => out.push_str("\\r"),
+                '\u{b}' => out.push_str("\\x0b"),
+                '\u{c}' => out.push_str("\\x0c"),
+                ' ' | '\\' | '"' | '\'' | '#' => out.extend(['\\', letter]),
+                letter => out.push(letter),
             }
-            letter => out.push(letter),
         }
     }
     out
