@@ -132,7 +132,7 @@ const TUNE_APACHE: &[Example] = &[
 
 const TUNE_HAPROXY: &[Example] = &[
     (
-        "zc tune haproxy --log /var/log/nginx/access.log",
+        "zc tune haproxy --log /var/log/haproxy.log",
         "this machine's HAProxy under the requests of a log, in 10 minutes",
     ),
     (

@@ -88,8 +88,7 @@ pub(super) fn edits(config: &Config, site: &Site, changes: &[&Change]) -> Vec<Ed
     let mut out = Vec::new();
     for (number, change) in changes.iter().enumerate() {
         let Change::Directive { name: key, args } = change else { continue };
-        let later = changes[number + 1..].iter();
-        if later.into_iter().any(|later| later.sets() == *key) {
+        if changes[number + 1..].iter().any(|later| later.sets() == *key) {
             continue;
         }
         for sections in config.homes(site, key) {

@@ -30,18 +30,6 @@ impl HAProxy {
     }
 }
 
-impl Config {
-    /// The user and the group of the process; numbers behind a `#`.
-    pub(super) fn user(&self) -> Option<(String, String)> {
-        let of = |name: &str, id: &str| match (self.global(name), self.global(id)) {
-            (Some(line), _) => Some(line.word(1).to_owned()),
-            (None, Some(line)) => Some(format!("#{}", line.word(1))),
-            (None, None) => None,
-        };
-        Some((of("user", "uid")?, of("group", "gid")?))
-    }
-}
-
 impl Configured for HAProxy {
     fn site(&self) -> &Site {
         &self.site
@@ -80,6 +68,7 @@ impl Configured for HAProxy {
     }
 
     fn user(&self) -> Option<(String, String)> {
-        self.config.user()
+        let of = |name: &str| Some(self.config.global(name)?.word(1).to_owned());
+        Some((of("user")?, of("group")?))
     }
 }

@@ -1,5 +1,5 @@
-//! Lines whose addresses are another's in a copy: `bind`, `server` and `log`. What of their
-//! parameters decides what a request costs stays.
+//! Lines that name what is the live server's alone: `bind`, `server`, `log`, `stick-table`. What of
+//! their parameters decides what a request costs stays.
 
 use super::tree::Line;
 use crate::copy::Shadow;
@@ -23,27 +23,16 @@ const BIND_VALUES: [&str; 12] = [
     "ssl-max-ver",
     "ssl-min-ver",
 ];
-const BIND_FLAGS: [&str; 10] = [
-    "allow-0rtt",
-    "defer-accept",
-    "no-alpn",
-    "no-tls-tickets",
-    "no-sslv3",
-    "no-tlsv10",
-    "no-tlsv11",
-    "no-tlsv12",
-    "no-tlsv13",
-    "prefer-client-ciphers",
-];
+const BIND_FLAGS: [&str; 5] =
+    ["allow-0rtt", "defer-accept", "no-alpn", "no-tls-tickets", "prefer-client-ciphers"];
 
 /// Parameters of `server` that stay (section 5.2).
-const SERVER_VALUES: [&str; 10] = [
+const SERVER_VALUES: [&str; 9] = [
     "cookie",
     "id",
     "max-reuse",
     "maxconn",
     "maxqueue",
-    "minconn",
     "pool-low-conn",
     "pool-max-conn",
     "pool-purge-delay",
@@ -51,10 +40,10 @@ const SERVER_VALUES: [&str; 10] = [
 ];
 const SERVER_FLAGS: [&str; 2] = ["backup", "disabled"];
 
-/// The parameters of these names, with their values.
-fn kept(words: &[String], values: &[&str], flags: &[&str]) -> Vec<String> {
+/// The parameters of these names behind the first words of a line, with their values.
+fn kept(line: &Line, skipped: usize, values: &[&str], flags: &[&str]) -> Vec<String> {
     let mut out = Vec::new();
-    let mut words = words.iter();
+    let mut words = line.words.iter().skip(skipped);
     while let Some(word) = words.next() {
         if values.contains(&word.as_str()) {
             let Some(value) = words.next() else { break };
@@ -72,52 +61,51 @@ pub(super) fn bind(line: &Line, shadow: &Shadow, has_options: bool) -> Line {
         true => GIVEN_SOCKET.to_owned(),
         false => format!("0.0.0.0:{}", shadow.port),
     };
-    let mut words = vec!["bind".to_owned(), address];
+    let mut bind = Line::new(&["bind", address.as_str()]);
     if line.has("ssl") {
-        words.push("ssl".to_owned());
-        match &shadow.certificate {
-            Some((certificate, _)) => words.extend(["crt".to_owned(), certificate.clone()]),
-            None => words.extend(kept(
-                line.words.get(2..).unwrap_or_default(),
-                &["crt", "crt-list"],
-                &[],
-            )),
-        }
+        bind.words.push("ssl".to_owned());
+        bind.words.extend(match &shadow.certificate {
+            Some((certificate, _)) => vec!["crt".to_owned(), certificate.clone()],
+            None => kept(line, 2, &["crt", "crt-list"], &[]),
+        });
     }
-    words.extend(kept(line.words.get(2..).unwrap_or_default(), &BIND_VALUES, &BIND_FLAGS));
-    Line { words, ..line.clone() }
+    bind.words.extend(kept(line, 2, &BIND_VALUES, &BIND_FLAGS));
+    bind
 }
 
-/// A `server`, `server-template` or `dispatch` whose address is `origin`.
-pub(super) fn server(line: &Line, origin: &str) -> Line {
+/// A `server` or `server-template` whose address is `origin`.
+pub(super) fn server(mut line: Line, origin: &str) -> Line {
     // `server NAME ADDRESS`, `server-template PREFIX NUMBER ADDRESS`.
-    let named = match line.word(0) {
-        "server-template" => 3,
-        "dispatch" => 1,
-        _ => 2,
-    };
-    let mut words: Vec<String> = line.words.iter().take(named).cloned().collect();
-    words.push(origin.to_owned());
-    let parameters = line.words.get(named + 1..).unwrap_or_default();
-    words.extend(kept(parameters, &SERVER_VALUES, &SERVER_FLAGS));
-    Line { words, ..line.clone() }
+    let named = if line.word(0) == "server-template" { 3 } else { 2 };
+    let parameters = kept(&line, named + 1, &SERVER_VALUES, &SERVER_FLAGS);
+    line.words.truncate(named);
+    line.words.push(origin.to_owned());
+    line.words.extend(parameters);
+    line
 }
 
 /// A `default-server`; `None`: nothing of it stays.
-pub(super) fn default_server(line: &Line) -> Option<Line> {
-    let parameters = line.words.get(1..).unwrap_or_default();
-    let kept = kept(parameters, &SERVER_VALUES, &SERVER_FLAGS);
-    let words: Vec<String> = line.words.iter().take(1).cloned().chain(kept).collect();
-    (words.len() > 1).then(|| Line { words, ..line.clone() })
+pub(super) fn default_server(mut line: Line) -> Option<Line> {
+    let parameters = kept(&line, 1, &SERVER_VALUES, &SERVER_FLAGS);
+    line.words.truncate(1);
+    line.words.extend(parameters);
+    (line.words.len() > 1).then_some(line)
 }
 
 /// A `log` whose lines go to stdout.
-pub(super) fn log(line: &Line) -> Line {
-    let mut words = line.words.clone();
-    if let Some(to) = words.get_mut(1).filter(|to| line.words[0] == "log" && *to != "global") {
-        "stdout".clone_into(to);
+pub(super) fn log(mut line: Line) -> Line {
+    if line.word(0) == "log" && !matches!(line.word(1), "" | "global") {
+        line.words[1] = "stdout".to_owned();
     }
-    Line { words, ..line.clone() }
+    line
+}
+
+/// A `stick-table` that no peer has, too.
+pub(super) fn stick_table(mut line: Line) -> Line {
+    if let Some(at) = line.words.iter().position(|word| word == "peers") {
+        line.words.drain(at..(at + 2).min(line.words.len()));
+    }
+    line
 }
 
 #[cfg(test)]
@@ -125,7 +113,7 @@ mod tests {
     use super::*;
 
     fn line(text: &str) -> Line {
-        Line::new(text.split(' '))
+        Line::new(&text.split(' ').collect::<Vec<_>>())
     }
 
     #[test]
@@ -159,13 +147,12 @@ mod tests {
                 "server a 192.0.2.2:8000 maxconn 9 weight 3 backup",
             ),
             ("server-template s 1-3 a.test:80 check", "server-template s 1-3 192.0.2.2:8000"),
-            ("dispatch a.test:80", "dispatch 192.0.2.2:8000"),
             ("server a", "server a 192.0.2.2:8000"),
         ] {
-            assert_eq!(server(&line(text), "192.0.2.2:8000").text(), expected);
+            assert_eq!(server(line(text), "192.0.2.2:8000").text(), expected);
         }
-        assert!(default_server(&line("default-server check inter 2s")).is_none());
-        let kept = default_server(&line("default-server ssl pool-max-conn 0")).unwrap();
+        assert!(default_server(line("default-server check inter 2s")).is_none());
+        let kept = default_server(line("default-server ssl pool-max-conn 0")).unwrap();
         assert_eq!(kept.text(), "default-server pool-max-conn 0");
     }
 
@@ -178,7 +165,18 @@ mod tests {
             ("no log", "no log"),
             ("log", "log"),
         ] {
-            assert_eq!(log(&line(text)).text(), expected);
+            assert_eq!(log(line(text)).text(), expected);
+        }
+    }
+
+    #[test]
+    fn a_stick_table_has_no_peers() {
+        for (text, expected) in [
+            ("stick-table type ip peers m size 1m", "stick-table type ip size 1m"),
+            ("stick-table type ip peers", "stick-table type ip"),
+            ("stick-table type ip", "stick-table type ip"),
+        ] {
+            assert_eq!(stick_table(line(text)).text(), expected);
         }
     }
 }

@@ -8,10 +8,10 @@ use super::read::Start;
 use super::tree::Config;
 use crate::file::Files;
 
-pub(super) const MAIN: &str = "/e/haproxy.cfg";
+const MAIN: &str = "/e/haproxy.cfg";
 
 /// What `haproxy -vv` prints, as far as it matters.
-pub(super) const BUILD: &str = "HAProxy version 2.6.12-1+deb12u4 2026/10/17\nFeature list : +LUA\n";
+const BUILD: &str = "HAProxy version 2.6.12-1+deb12u4 2026/10/17\nFeature list : +LUA\n";
 
 /// Files by their paths.
 pub(super) struct Tree(BTreeMap<String, String>);
@@ -38,5 +38,5 @@ impl Files for Tree {
 /// A configuration of one file.
 pub(super) fn read(text: &str) -> Result<Config> {
     let start = Start { build: BUILD.to_owned(), ..Start::default() };
-    Config::read(MAIN, &start, &mut Tree::from([(MAIN, text)]))
+    Config::read(MAIN, start, &mut Tree::from([(MAIN, text)]))
 }

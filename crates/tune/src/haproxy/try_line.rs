@@ -1,127 +1,67 @@
-//! A line of the operator's own: `--try 'option splice-auto'`, `--try 'global: maxconn 500'`.
+//! A line of the operator's own: `--try 'option splice-auto'`.
 //!
-//! It is one line of a section, or a sysctl of the server's network namespace. Which section it is
-//! for its keyword says, or a word before it: `global:`, `frontend:`, `backend:`, `proxy:` for both
-//! of these. What would reach beyond the copy that is measured is refused here; what HAProxy does
-//! not understand, `haproxy -c` says.
+//! It is one line of a section, or a sysctl of the server's network namespace. Its keyword says
+//! which section it is for. What would reach beyond the copy that is measured is refused here; what
+//! HAProxy does not understand, `haproxy -c` says.
 
 use std::collections::BTreeMap;
 
 use zc_run::{Result, escape};
 
-use super::change::Place;
 use super::tree::{Config, key};
 use super::words::split;
 use crate::candidate::{Candidate, Change, Facts};
-use crate::own_line::{
-    self, ADDRESS, FILES, LONGEST, PROCESS, SITE, TOO_LONG, UNFINISHED, refused,
-};
+use crate::own_line::{self, ADDRESS, FILES, PROCESS, SITE, UNFINISHED, refused};
 use crate::site::Site;
 
 /// Keywords that are none of a site's, by what they begin with, each with the reason for which they
 /// are not tried.
-const REFUSED: [(&str, &str); 42] = [
+const REFUSED: [(&str, &str); 41] = [
     ("busy-polling", "a copy that polls takes the CPU from all others"),
     ("chroot", PROCESS),
     ("cpu-map", PROCESS),
     ("daemon", PROCESS),
+    ("external-check", PROCESS),
     ("gid", PROCESS),
     ("group", PROCESS),
     ("localpeer", PROCESS),
+    ("lua-", PROCESS),
     ("master-worker", PROCESS),
     ("nbproc", PROCESS),
     ("pidfile", PROCESS),
+    ("setenv", PROCESS),
     ("stats", PROCESS),
     ("uid", PROCESS),
     ("ulimit-n", PROCESS),
     ("user", PROCESS),
     ("bind", ADDRESS),
     ("dispatch", ADDRESS),
+    ("option transparent", ADDRESS),
     ("server", ADDRESS),
     ("source", ADDRESS),
     ("acl", SITE),
+    ("default-server", SITE),
     ("default_backend", SITE),
     ("disabled", SITE),
     ("email-alert", SITE),
     ("errorfile", SITE),
-    ("external-check", PROCESS),
     ("filter", SITE),
     ("http-after-response", SITE),
+    ("http-check", SITE),
     ("http-request", SITE),
     ("http-response", SITE),
     ("mode", SITE),
-    ("monitor-uri", SITE),
-    ("option external-check", PROCESS),
-    ("option transparent", ADDRESS),
+    ("monitor", SITE),
     ("redirect", SITE),
     ("stick", SITE),
-    ("tcp-request", SITE),
-    ("tcp-response", SITE),
-    ("use-fcgi-app", SITE),
-    ("use-server", SITE),
+    ("tcp-", SITE),
+    ("use-", SITE),
     ("use_backend", SITE),
     ("log ", FILES),
-    ("lua-", PROCESS),
-    ("setenv", "it is about how lines are read"),
-];
-
-/// Keywords of the global section beside those that begin with one of [`GLOBAL_BEGINS`].
-const GLOBAL: [&str; 12] = [
-    "maxcomprate",
-    "maxconnrate",
-    "maxpipes",
-    "maxsessrate",
-    "maxsslconn",
-    "maxsslrate",
-    "nbthread",
-    "noepoll",
-    "nopoll",
-    "noreuseport",
-    "nosplice",
-    "spread-checks",
-];
-
-const GLOBAL_BEGINS: [&str; 5] = ["h1-", "h2-", "profiling.", "ssl-", "tune."];
-
-/// Keywords of the section with the servers.
-const BACK: [&str; 11] = [
-    "balance",
-    "default-server",
-    "fullconn",
-    "hash-type",
-    "http-reuse",
-    "option prefer-last-server",
-    "option redispatch",
-    "option tcp-smart-connect",
-    "retries",
-    "timeout connect",
-    "timeout server",
-];
-
-/// Keywords that are in effect if either section has them.
-const BOTH: [&str; 6] = [
-    "option http-keep-alive",
-    "option http-no-delay",
-    "option http-server-close",
-    "option httpclose",
-    "option splice-auto",
-    "option splice-response",
 ];
 
 const EXAMPLES: &str =
-    "for example: --try 'option splice-auto', --try 'global: maxconn 500', --try 'no log'";
-
-/// The sections that a keyword is for.
-pub(super) fn home(key: &str) -> Place {
-    let is_global =
-        GLOBAL.contains(&key) || GLOBAL_BEGINS.iter().any(|begin| key.starts_with(begin));
-    match key {
-        _ if is_global => Place::Global,
-        _ if BACK.contains(&key) => Place::Back,
-        _ if BOTH.contains(&key) => Place::Both,
-        _ => Place::Front,
-    }
-}
+    "for example: --try 'option splice-auto', --try 'tune.bufsize 65536', --try 'no log'";
 
 /// The candidate that a line describes.
 ///
@@ -129,44 +69,18 @@ pub(super) fn home(key: &str) -> Place {
 /// Usage: the line is no single one, or one that cannot be tried.
 pub fn try_line(line: &str, config: &Config, site: &Site, facts: &Facts) -> Result<Candidate> {
     let refuse = |id: &'static str, why: &str| refused(id, line, why).help(EXAMPLES);
-    if line.len() > LONGEST || line.trim().chars().any(char::is_control) {
-        let (id, why) = TOO_LONG;
-        return Err(refuse(id, why));
-    }
-    if line.trim().is_empty() {
-        return Err(refuse("no-line-to-try", "it is empty"));
-    }
-    if line.trim().starts_with('#') {
-        return Err(refuse("comment-to-try", "it has a comment"));
-    }
-    let Ok(splitted) = split(line, &BTreeMap::new()) else {
+    let text = own_line::text(line, EXAMPLES)?;
+    let Ok(split) = split(text, &BTreeMap::new()) else {
         let (id, why) = UNFINISHED;
         return Err(refuse(id, why));
     };
-    let mut words = splitted.words;
-    if words.first().is_some_and(|first| first == "sysctl") {
-        let (name, change) = own_line::sysctl(line, &words[1..])?;
-        let present = match &change {
-            Change::Sysctl { name, .. } => facts.sysctl_in_words(name),
-            _ => String::new(),
-        };
-        return Ok(own_line::candidate(name, present, change));
+    let words = split.words;
+    if let Some(("sysctl", args)) = words.split_first().map(|(name, args)| (name.as_str(), args)) {
+        return own_line::of_sysctl(line, args, facts);
     }
-    let typed = words.first().filter(|first| first.ends_with(':')).cloned();
-    let place = match &typed {
-        Some(typed) => {
-            words.remove(0);
-            let why = || {
-                let typed = escape(typed, 40);
-                refuse("no-section-to-try", &format!("no section is \"{typed}\" here"))
-            };
-            Some(Place::named(typed).ok_or_else(why)?)
-        }
-        None => None,
-    };
     let key = key(&words);
-    let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | ' ');
-    if key.is_empty() || !key.chars().all(is_name) {
+    let is_of_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | ' ');
+    if key.is_empty() || !key.chars().all(is_of_name) {
         let why = format!("\"{}\" is no keyword", escape(&key, 40));
         return Err(refuse("no-directive-to-try", &why));
     }
@@ -174,18 +88,16 @@ pub fn try_line(line: &str, config: &Config, site: &Site, facts: &Facts) -> Resu
         return Err(refuse("block-to-try", "a section is many lines: try those one by one"));
     }
     // `no log` has no address.
-    let begins = if key == "log" && words[0] == "log" { "log " } else { key.as_str() };
+    let begins = if words[0] == "log" { "log " } else { key.as_str() };
     if let Some((_, why)) = REFUSED.iter().find(|(begin, _)| begins.starts_with(begin)) {
         return Err(refuse("line-beyond-the-site", why));
     }
-    let place = place.unwrap_or_else(|| home(&key));
-    let present = match config.in_effect(site, place, &key) {
+    let present = match config.in_effect(site, &key) {
         Some(present) => present.text(),
         None => format!("no {key} (default)"),
     };
-    let before = typed.map(|typed| format!("{typed} ")).unwrap_or_default();
-    let name = format!("{before}{}", words.join(" "));
-    Ok(own_line::candidate(name, present, place.change(&words)))
+    let name = words.join(" ");
+    Ok(own_line::candidate(name, present, Change::Directive { name: key, args: words }))
 }
 
 #[cfg(test)]
@@ -203,35 +115,23 @@ mod tests {
     }
 
     #[test]
-    fn the_section_of_a_line_is_known_or_said() {
+    fn lines_are_read_as_haproxy_reads_them() {
         for (line, name, sets, present) in [
             (
                 "no option  splice-auto",
                 "no option splice-auto",
-                "proxy option splice-auto",
+                "option splice-auto",
                 "option splice-auto",
             ),
             (
+                "tune.bufsize 65536 # more",
                 "tune.bufsize 65536",
-                "tune.bufsize 65536",
-                "global tune.bufsize",
+                "tune.bufsize",
                 "no tune.bufsize (default)",
             ),
-            ("maxconn 9", "maxconn 9", "frontend maxconn", "maxconn 5"),
-            ("global: maxconn 9", "global: maxconn 9", "global maxconn", "maxconn 10"),
-            ("no log", "no log", "frontend log", "log global"),
-            (
-                "http-reuse always",
-                "http-reuse always",
-                "backend http-reuse",
-                "no http-reuse (default)",
-            ),
-            (
-                "backend: option http-server-close",
-                "backend: option http-server-close",
-                "backend option http-server-close",
-                "no option http-server-close (default)",
-            ),
+            ("maxconn 9", "maxconn 9", "maxconn", "maxconn 5"),
+            ("no log", "no log", "log", "log global"),
+            ("http-reuse always", "http-reuse always", "http-reuse", "no http-reuse (default)"),
         ] {
             let candidate = parsed(line).unwrap();
             assert_eq!((candidate.name.as_str(), candidate.present.as_str()), (name, present));
@@ -250,13 +150,12 @@ mod tests {
             ("maxconn 5\nmaxconn 6", "line-too-long"),
             ("frontend x", "block-to-try"),
             ("defaults", "block-to-try"),
-            ("section: maxconn 5", "no-section-to-try"),
-            ("global:", "no-directive-to-try"),
             ("a/b c", "no-directive-to-try"),
             ("bind :81", "line-beyond-the-site"),
             ("server s 192.0.2.1:80", "line-beyond-the-site"),
             ("no busy-polling", "line-beyond-the-site"),
-            ("global: user root", "line-beyond-the-site"),
+            ("global: user root", "no-directive-to-try"),
+            ("user root", "line-beyond-the-site"),
             ("log /dev/log local0", "line-beyond-the-site"),
             ("http-request deny", "line-beyond-the-site"),
             ("lua-load /x.lua", "line-beyond-the-site"),

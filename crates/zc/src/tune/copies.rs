@@ -99,9 +99,10 @@ impl<'a> Copies<'a> {
         if site.scheme == Scheme::Https && !can_read_keys(site) {
             let certificate = site.certificates.first().map(|(path, _)| Path::new(path));
             let stand_in = stand_in::for_certificate(certificate);
-            let certificate = folder.write("certificate.pem", stand_in.certificate)?;
-            // HAProxy is told of one file, and finds a key in another by its name.
-            let key = folder.write("certificate.pem.key", stand_in.key)?;
+            // HAProxy has both in one file; others pass over the key in it.
+            let both = [stand_in.certificate, stand_in.key].concat();
+            let certificate = folder.write("certificate.pem", &both)?;
+            let key = folder.write("key.pem", stand_in.key)?;
             let name = |path: PathBuf| path.to_string_lossy().into_owned();
             shadow.certificate = Some((name(certificate), name(key)));
             said.push(format!(

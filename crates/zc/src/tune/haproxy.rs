@@ -5,14 +5,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::reading::{self, OfThisHost};
-use super::server::{MOST_WORDS, Server, worst};
+use super::server::{MOST_WORDS, Server};
 use zc_run::{Result, escape};
 use zc_tune::Configured;
 use zc_tune::haproxy::{CONF_PATH, Config, HAProxy as Read, Start};
 
-/// Levels of HAProxy's messages: after the one it ends, the other it survives.
+/// The level of messages after which HAProxy ends.
 const ENDED: &str = "[ALERT]";
-const ERRORS: [&str; 1] = ["[WARNING]"];
 
 /// Where HAProxy names the files of a copy in its messages.
 const CONF: &str = "haproxy.cfg";
@@ -59,9 +58,8 @@ impl Server for HAProxy {
     }
 
     fn read(&self, server_name: Option<&str>) -> Result<Box<dyn Configured>> {
-        let variables = reading::variables();
-        let start = Start { build: self.build.clone(), variables };
-        let config = Config::read(&self.conf.to_string_lossy(), &start, &mut OfThisHost)?;
+        let start = Start { build: self.build.clone(), variables: reading::variables() };
+        let config = Config::read(&self.conf.to_string_lossy(), start, &mut OfThisHost)?;
         Ok(Box::new(Read::new(config, server_name)?))
     }
 
@@ -101,10 +99,13 @@ impl Server for HAProxy {
 
 /// See [`Server::last_words`].
 fn words(said: &str, place: &Path) -> Option<String> {
-    let lines: Vec<&str> = said.lines().filter(|line| !line.trim().is_empty()).collect();
-    let line = worst(&lines, ENDED, &ERRORS).or_else(|| lines.last().copied())?;
+    let mut lines = said.lines().filter(|line| !line.trim().is_empty());
+    let ended = lines.clone().find(|line| line.starts_with(ENDED));
+    // Others with a level are warnings and notices, which each start has, and go on with a bar.
+    let is_message = |line: &&str| line.starts_with(['[', ' ']);
+    let line = ended.or_else(|| lines.rfind(|line| !is_message(line)))?;
     // `[ALERT]    (13530) : config : parsing [/t/checked/haproxy.cfg:11] : unknown keyword ...`.
-    let line = line.split_once(") : ").filter(|_| line.starts_with('[')).map_or(line, |(_, it)| it);
+    let line = line.split_once(") : ").filter(|_| ended.is_some()).map_or(line, |(_, it)| it);
     let line = line.strip_prefix("config : ").unwrap_or(line);
     let file = format!("parsing [{}:", place.join(CONF).display());
     let line = match line.strip_prefix(&file).and_then(|rest| rest.split_once(']')) {
@@ -138,7 +139,7 @@ mod tests {
                 "[ALERT]    (13) : Starting frontend f: cannot bind socket [0.0.0.0:8001]\n",
                 Some("Starting frontend f: cannot bind socket [0.0.0.0:8001]"),
             ),
-            ("[WARNING]  (13) : config : missing timeouts\nx\n", Some("missing timeouts")),
+            ("[WARNING]  (13) : config : missing timeouts\n   | While\n", None),
             ("/bin/sh: 1: exec: /x: not found\n", Some("/bin/sh: 1: exec: /x: not found")),
             ("\n", None),
         ] {

@@ -166,8 +166,8 @@ fn what_of_haproxy_cannot_be_tuned_is_a_sentence() {
     let bad = format!("{}    nonsense 1\n", place.configuration());
     let unreadable = bad.replace("nonsense 1", "acl a path -f /nowhere/at/all");
     for (text, id) in [
-        ("global\n maxconn 5", "haproxy-syntax"),
-        ("global\n.if\n", "haproxy-syntax"),
+        ("maxconn 5\n", "haproxy-syntax"),
+        ("global\n.if 1\n.endif\n", "haproxy-syntax"),
         ("global\n maxconn 5\n", "no-http-server"),
         (bad.as_str(), "copy-refused"),
         (unreadable.as_str(), "copy-refused"),

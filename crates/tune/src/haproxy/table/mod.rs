@@ -4,27 +4,27 @@
 //! Defaults are those of <https://docs.haproxy.org/2.6/configuration.html>. A line is tried the
 //! other way round where the configuration has it already.
 
+mod entries;
 mod entry;
-mod global;
-mod left_out;
-mod logging;
-mod proxy;
 #[cfg(test)]
 mod tests;
 
 use super::tree::Config;
 use crate::candidate::{Facts, Offer};
-use crate::site::{Scheme, Site};
+use crate::site::Site;
 use crate::sysctls;
 use entry::Context;
 
 /// The candidates for a site, in the order of the table, and what is not tried.
 pub fn candidates(config: &Config, site: &Site, facts: &Facts) -> Vec<Offer> {
-    let context = Context { config, site, is_https: site.scheme == Scheme::Https };
-    let entries = [proxy::ENTRIES, global::ENTRIES].into_iter().flatten();
+    let context = Context { config, site };
+    let entries = entries::ENTRIES.iter();
     let mut offers: Vec<Offer> = entries.flat_map(|entry| entry.offers(&context)).collect();
-    offers.extend(logging::offers(&context));
     offers.extend(sysctls::offers(facts));
-    offers.extend(left_out::offers());
+    let not = |(name, why): &(&str, &str)| Offer::Not {
+        name: (*name).to_owned(),
+        why: (*why).to_owned(),
+    };
+    offers.extend(entries::LEFT_OUT.iter().map(not));
     offers
 }
