@@ -206,8 +206,7 @@ fn what_asks_others_or_runs_in_a_copy_is_said() {
         assert!(!copy.text.contains(gone), "{gone}\n{}", copy.text);
     }
     let said = copy.said.join("\n");
-    for part in ["\"lua-load /etc/x.lua\"", "runs in the copies, too", "a copy that polls", "spoe"]
-    {
+    for part in ["\"lua-load /etc/x.lua\"", "runs in the copies, too", "copies that poll", "spoe"] {
         assert!(said.contains(part), "{part}: {said}");
     }
 }

@@ -90,10 +90,8 @@ impl Copying<'_> {
     /// What differs from the live server, whatever its lines are.
     fn tell_of_site(&mut self) {
         let mut say = |what: &str| self.said.push(what.to_owned());
-        say(
-            "the servers behind it are an origin of zc's, which answers with the files: without \
-             TLS and checks, on the load's CPU and not in the cost",
-        );
+        say("the servers behind it are an origin of zc's, which answers with the files: without \
+             TLS and checks, on the load's CPU and not in the cost");
         let index = self.site.index;
         if self.config.of_proxy(index, "log").is_some_and(|line| !line.is_no()) {
             say("log lines go to a file of zc's and not to syslog, whose own cost is in no figure");
@@ -179,7 +177,7 @@ impl Copying<'_> {
             "log" => Some(own_words::log(line)),
             "busy-polling" => {
                 if !line.is_no() {
-                    self.tell(&line, "is left out: a copy that polls takes the CPU from all others");
+                    self.tell(&line, "is left out: copies that poll take the CPU from each other");
                 }
                 None
             }

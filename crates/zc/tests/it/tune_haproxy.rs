@@ -1,5 +1,5 @@
-//! `zc tune haproxy` from outside: copies of a configuration are measured with an origin behind them,
-//! and the live server with the same one serves on.
+//! `zc tune haproxy` from outside: copies of a configuration are measured with an origin behind
+//! them, and the live server with the same one serves on.
 
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};

@@ -91,9 +91,8 @@ fn what_is_in_effect_is_tried_the_other_way_round() {
 
 #[test]
 fn over_tls_nothing_is_spliced_and_records_have_a_size() {
-    let config = "frontend f\n mode http\n bind :443 ssl crt /c.pem\n default_backend b\nbackend b\n \
-                  server s 192.0.2.9:80\n";
-    let offers = of(config);
+    let offers = of("frontend f\n mode http\n bind :443 ssl crt /c.pem\n default_backend b\n\
+                     backend b\n server s 192.0.2.9:80\n");
     assert!(why(&offers, "option splice-auto").is_some_and(|why| why.contains("over TLS")));
     assert!(names(&offers).contains(&"tune.ssl.maxrecord 4096"));
     let offers = of("global\n nosplice\nlisten l\n bind :80\n server s 192.0.2.9:80\n");
