@@ -9,7 +9,7 @@ use super::render::render;
 use super::tree::{Config, Line, Section};
 use crate::Change;
 use crate::copy::{Copy, Shadow};
-use crate::site::{Scheme, Site};
+use crate::site::Site;
 
 /// Lines of the global section that are the live process's alone, or would start another.
 const OF_THE_PROCESS: [&str; 22] = [
@@ -140,6 +140,8 @@ impl Copying<'_> {
             kind if LEFT_OUT.contains(&kind) => return None,
             "frontend" if !is_site => return None,
             "listen" if !is_site => header.words[0] = "backend".to_owned(),
+            // It answers everything itself; with a server it has to be another kind.
+            "frontend" if at == self.behind => header.words[0] = "listen".to_owned(),
             "defaults" | "frontend" | "listen" | "backend" | "global" => {}
             _ => return Some(Section { header, lines }),
         }
