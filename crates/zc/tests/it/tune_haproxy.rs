@@ -137,7 +137,7 @@ fn lines_of_haproxy_are_tried_on_copies_and_the_live_server_serves_on() {
     assert_eq!(failed(&output, 130), "interrupted", "{said}");
     let run = screening().unwrap();
     let states: Vec<&str> = run.header.plan.cells.iter().map(|cell| cell.label.as_str()).collect();
-    let lines = ["option splice-response", "no log", "sysctl net.ipv4.tcp_notsent_lowat=16384"];
+    let lines = ["option splice-response", "no log", "sysctl net.ipv4.tcp_notsent_lowat"];
     let mut own = std::iter::zip(&states[1..], lines);
     assert!(own.all(|(state, line)| state.contains(line)), "{states:?}");
     assert!(run.header.unavailable.is_empty(), "{:?}", run.header.unavailable);
