@@ -57,6 +57,11 @@ impl Config {
             let mut names = files.names(main);
             names.retain(|name| name.ends_with(".cfg") && !name.starts_with('.'));
             names.sort();
+            if names.is_empty() {
+                let message = format!("the folder \"{}\" has no *.cfg", escape(main, 300));
+                return Err(Error::input("cannot-read-configuration", message)
+                    .help("-c names the configuration, or a folder of several files"));
+            }
             let folder = main.trim_end_matches('/');
             paths = names.into_iter().map(|name| format!("{folder}/{name}")).collect();
         }
@@ -178,5 +183,8 @@ mod tests {
         let mut files = Tree::from([("/e/c/a.cfg", "global\n"), ("/e/c/b.cfg", "maxconn 1\n")]);
         let error = Config::read("/e/c", Start::default(), &mut files).unwrap_err();
         assert!(error.message.contains("/e/c/b.cfg\", line 1"), "{error}");
+        let mut files = Tree::from([("/e/d/a.conf", "global\n")]);
+        let error = Config::read("/e/d", Start::default(), &mut files).unwrap_err();
+        assert!(error.message.contains("\"/e/d\" has no *.cfg"), "{error}");
     }
 }
