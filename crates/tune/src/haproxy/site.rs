@@ -35,7 +35,7 @@ impl Config {
         let Some(&first) = fronts.first() else {
             let main = self.files.first().map_or("", |file| &file.path);
             let main = escape(main, 300);
-            let message = format!("file \"{main}\" has no \"frontend\" with a \"bind\"");
+            let message = format!("file \"{main}\" has no frontend or listen with a \"bind\"");
             return Err(Error::input("no-http-server", message)
                 .help("-c names the configuration, or a folder of several files"));
         };
