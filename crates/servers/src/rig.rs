@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::asked_for::AskedFor;
 use super::asker::Asker;
 use super::burner::BesideServer;
+use super::file_origin::FileOrigin;
 use super::nfs;
 use super::served::Served;
 use super::whole::{Replayed, Whole};
@@ -48,6 +49,8 @@ pub struct ServerRig {
     beside: BesideServer,
     load: Asker,
     served: Served,
+    /// What answers behind a proxy, in the load's account.
+    behind: Option<FileOrigin>,
     links: Links,
     origin_of: OriginOf,
     machine: Machine,
@@ -91,6 +94,7 @@ impl ServerRig {
             load,
             origin_of,
             served,
+            behind: None,
             machine,
             fixed,
             timing,
@@ -100,6 +104,16 @@ impl ServerRig {
             latencies_of_block: BTreeMap::new(),
             latencies: BTreeMap::new(),
         })
+    }
+
+    /// Keeps the origin behind a server that is a proxy, and counts its CPU time as the load's.
+    pub fn keep(&mut self, behind: FileOrigin) {
+        self.behind = Some(behind);
+    }
+
+    /// CPU time of the origin behind a proxy so far.
+    fn behind_ns(&self) -> u64 {
+        self.behind.as_ref().map_or(0, FileOrigin::cpu_ns)
     }
 
     /// Sets until when windows are waited for.
@@ -308,16 +322,19 @@ impl ServerRig {
         self.clocks(into);
     }
 
-    /// CPU time of the server, with that of what burns beside it, and of the load.
+    /// CPU time of the server, with that of what burns beside it, and of the load, with that of
+    /// the origin behind a proxy.
     fn clocks(&self, into: &mut Reading) {
         let at_ns = monotonic_ns();
         let server_ns = self.served.cpu_ns() + self.beside.cpu_ns();
         (into.sender.at_ns, into.sender.cpu_ns) = (at_ns, server_ns);
-        (into.receiver.at_ns, into.receiver.cpu_ns) = (at_ns, self.load.cpu_ns());
+        let load_ns = self.load.cpu_ns() + self.behind_ns();
+        (into.receiver.at_ns, into.receiver.cpu_ns) = (at_ns, load_ns);
     }
 
     fn slow_meters(&mut self, into: &mut Reading) -> Result<()> {
-        let others_ns = self.load.cpu_ns_so_far() + self.beside.cpu_ns() + self.served.cpu_ns();
+        let load_ns = self.load.cpu_ns_so_far() + self.behind_ns();
+        let others_ns = load_ns + self.beside.cpu_ns() + self.served.cpu_ns();
         self.machine.kernel(others_ns, into)?;
         into.link = self.links.base().counters().ok();
         Ok(())

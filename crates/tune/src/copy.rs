@@ -33,6 +33,8 @@ pub struct Shadow {
     pub certificate: Option<(String, String)>,
     /// The files are asked below [`OWN_LOCATION`] without what of the site would answer instead.
     pub own_location: bool,
+    /// The address and the port of what answers with the files, for a server that is a proxy.
+    pub origin: Option<String>,
     /// The server has the rights of root, so it changes to the user of its configuration.
     pub as_root: bool,
     /// The user and the group of the configuration exist.

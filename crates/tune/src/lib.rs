@@ -2,7 +2,7 @@
 //!
 //! Nothing here opens a file, starts a program or reads a clock. Who asks a server how it was
 //! built, writes copies and measures them is the program `zc`. A further server is a folder beside
-//! [`nginx`] and [`apache`] with a type that is [`Configured`].
+//! [`nginx`], [`apache`] and [`haproxy`] with a type that is [`Configured`].
 
 #![forbid(unsafe_code)]
 
@@ -14,6 +14,7 @@ mod diff;
 mod entry;
 mod file;
 mod glob;
+pub mod haproxy;
 pub mod nginx;
 mod own_line;
 mod site;

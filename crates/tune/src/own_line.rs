@@ -2,7 +2,7 @@
 
 use zc_run::{Error, Result, escape};
 
-use crate::candidate::{Candidate, Change};
+use crate::candidate::{Candidate, Change, Facts};
 
 /// Longest line, in bytes.
 pub(crate) const LONGEST: usize = 1000;
@@ -23,6 +23,21 @@ pub(crate) const UNFINISHED: (&str, &str) =
 
 pub(crate) fn refused(id: &'static str, line: &str, why: &str) -> Error {
     Error::usage(id, format!("\"{}\" cannot be tried: {why}", escape(line.trim(), 80)))
+}
+
+/// The one line of a text, without the spaces around it; `examples` are those of an error.
+pub(crate) fn text<'l>(line: &'l str, examples: &'static str) -> Result<&'l str> {
+    let text = line.trim();
+    let (id, why) = if text.len() > LONGEST || text.chars().any(char::is_control) {
+        TOO_LONG
+    } else if text.is_empty() {
+        ("no-line-to-try", "it is empty")
+    } else if text.starts_with('#') {
+        ("comment-to-try", "it has a comment")
+    } else {
+        return Ok(text);
+    };
+    Err(refused(id, line, why).help(examples))
 }
 
 pub(crate) fn candidate(name: String, present: String, change: Change) -> Candidate {
@@ -57,4 +72,14 @@ pub(crate) fn sysctl(line: &str, args: &[String]) -> Result<(String, Change)> {
         return Err(refused("sysctl-of-the-machine", line, why).help(help));
     }
     Ok((format!("sysctl {name}={value}"), Change::Sysctl { name, value: value.to_owned() }))
+}
+
+/// The candidate of the words behind `sysctl`.
+pub(crate) fn of_sysctl(line: &str, args: &[String], facts: &Facts) -> Result<Candidate> {
+    let (name, change) = sysctl(line, args)?;
+    let present = match &change {
+        Change::Sysctl { name, .. } => facts.sysctl_in_words(name),
+        _ => String::new(),
+    };
+    Ok(candidate(name, present, change))
 }

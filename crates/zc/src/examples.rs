@@ -130,6 +130,17 @@ const TUNE_APACHE: &[Example] = &[
     ),
 ];
 
+const TUNE_HAPROXY: &[Example] = &[
+    (
+        "zc tune haproxy --log /var/log/haproxy.log",
+        "this machine's HAProxy under the requests of a log, in 10 minutes",
+    ),
+    (
+        "zc tune haproxy -c haproxy.cfg --try 'option splice-auto' -o tune.html",
+        "another configuration, with a line of yours, also as a page",
+    ),
+];
+
 const ADVISE: &[Example] = &[
     (
         "zc advise /var/log/nginx/access.log*",
@@ -194,6 +205,7 @@ pub(super) fn for_command(command: &str) -> &'static [Example] {
         "zc advise" => ADVISE,
         "zc tune nginx" => TUNE_NGINX,
         "zc tune apache" => TUNE_APACHE,
+        "zc tune haproxy" => TUNE_HAPROXY,
         "zc fleet" => FLEET,
         "zc trend" => TREND,
         "zc export" => EXPORT,

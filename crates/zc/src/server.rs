@@ -72,6 +72,7 @@ fn options(args: &ServerArgs, command: Vec<String>) -> Result<ServerOptions> {
         mix: None,
         http2: None,
         serve: args.serve.clone(),
+        origin: None,
         remote,
         generator: args.loadgen.clone(),
         requests_per_s: args.requests,

@@ -18,7 +18,9 @@ mod steering;
 mod tcp_packets;
 mod veth;
 
-use zc_run::{LinkKind, LinkOptions, Support, Unavailable};
+use std::net::IpAddr;
+
+use zc_run::{IpVersion, LinkKind, LinkOptions, Support, Unavailable};
 
 pub use link_trait::{LayerBytes, Link};
 pub use null::{AckGenerator, NotedCounts, NotedFlow};
@@ -27,6 +29,11 @@ pub use remote::{device_towards, towards};
 pub use sides::Sides;
 pub use steering::Steering;
 pub use tcp_packets::{TcpCounts, TcpPackets};
+
+/// The address of the receiver's side of a veth pair with IPv4, before there is one.
+pub fn receiver_of_veth() -> IpAddr {
+    veth::addresses(IpVersion::V4).receiver
+}
 
 /// Brings a link up. For `veth` without root this makes a user namespace, which only a process with
 /// a single thread can do: call it before the first thread is started. The calling thread stays in

@@ -9,4 +9,5 @@ mod written;
 
 pub use requests::MixFiles;
 pub use rooted::mix_of_root;
+pub(super) use served_file::http_date;
 pub use written::write_mix;

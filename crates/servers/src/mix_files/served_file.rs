@@ -59,7 +59,7 @@ impl ServedFile {
 }
 
 /// A time as HTTP writes it (RFC 9110, 5.6.7); `None` beyond the year 9999.
-pub(super) fn http_date(unix_s: i64) -> Option<String> {
+pub(in super::super) fn http_date(unix_s: i64) -> Option<String> {
     let time = jiff::Timestamp::from_second(unix_s).ok()?;
     Some(time.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string())
 }

@@ -7,11 +7,9 @@
 use zc_run::Result;
 
 use super::tree::Config;
-use super::words::{has_open_quote, take_word, trimmed, words};
+use super::words::{has_open_quote, take_word, words};
 use crate::candidate::{Candidate, Change, Facts};
-use crate::own_line::{
-    self, ADDRESS, FILES, LONGEST, PROCESS, SITE, TOO_LONG, UNFINISHED, refused,
-};
+use crate::own_line::{self, ADDRESS, FILES, PROCESS, SITE, UNFINISHED, refused};
 use crate::site::Site;
 
 /// Directives that are none of a site's, by what they begin with, each with the reason for which
@@ -75,36 +73,19 @@ const EXAMPLES: &str = "for example: --try 'EnableSendfile On', --try 'MaxKeepAl
 /// Usage: the line is no single directive, or one that cannot be tried.
 pub fn try_line(line: &str, config: &Config, site: &Site, facts: &Facts) -> Result<Candidate> {
     let refuse = |id: &'static str, why: &str| refused(id, line, why).help(EXAMPLES);
-    let text = trimmed(line);
-    if text.len() > LONGEST || text.chars().any(char::is_control) {
-        let (id, why) = TOO_LONG;
+    let text = own_line::text(line, EXAMPLES)?;
+    if text.starts_with('<') {
+        return Err(refuse("block-to-try", "a section is many lines: try those one by one"));
+    }
+    if text.ends_with('\\') || has_open_quote(text) {
+        let (id, why) = UNFINISHED;
         return Err(refuse(id, why));
-    }
-    if text.is_empty() {
-        return Err(refuse("no-line-to-try", "it is empty"));
-    }
-    match text.chars().next() {
-        Some('#') => return Err(refuse("comment-to-try", "it has a comment")),
-        Some('<') => {
-            let why = "a section is many lines: try those one by one";
-            return Err(refuse("block-to-try", why));
-        }
-        _ if text.ends_with('\\') || has_open_quote(text) => {
-            let (id, why) = UNFINISHED;
-            return Err(refuse(id, why));
-        }
-        _ => {}
     }
     let mut rest = text;
     let name = take_word(&mut rest);
     let args = words(rest);
     if name == "sysctl" {
-        let (name, change) = own_line::sysctl(line, &args)?;
-        let present = match &change {
-            Change::Sysctl { name, .. } => facts.sysctl_in_words(name),
-            _ => String::new(),
-        };
-        return Ok(own_line::candidate(name, present, change));
+        return own_line::of_sysctl(line, &args, facts);
     }
     if !name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_') {
         let why = format!("\"{}\" is no name of a directive", zc_run::escape(&name, 40));

@@ -1,7 +1,6 @@
 //! The Apache of this machine and its configuration, read as Apache reads it. The only programs that
 //! are started are `apache2 -V`, `apache2 -l` and, of copies, `apache2 -t`.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -54,15 +53,9 @@ impl Apache {
     /// What is known before the configuration is read: the environment of zc, and over it the file
     /// beside the configuration.
     fn surroundings(&self) -> Start {
-        // A variable is part of a line.
-        let is_plain = |(_, value): &(String, String)| !value.chars().any(char::is_control);
-        let outer = std::env::vars_os().filter_map(|(name, value)| {
-            Some((name.into_string().ok()?, value.into_string().ok()?))
-        });
-        let outer: BTreeMap<String, String> = outer.filter(is_plain).collect();
         let file = self.conf.with_file_name(ENVVARS);
         let text = OfThisHost.read(&file.to_string_lossy()).unwrap_or_default();
-        let variables = envvars(&text, outer);
+        let variables = envvars(&text, reading::variables());
         let arguments = variables.get(ARGUMENTS).map_or("", String::as_str);
         let mut words = arguments.split_whitespace();
         let mut defines = Vec::new();

@@ -26,6 +26,8 @@ pub(in super::super) enum TuneServer {
     Nginx(Box<SiteArgs>),
     /// Apache: the same, for its httpd.conf or apache2.conf
     Apache(Box<SiteArgs>),
+    /// HAProxy: the same, for its haproxy.cfg, with an origin of zc's behind the copies
+    Haproxy(Box<SiteArgs>),
 }
 
 /// Options of `zc tune SERVER`.
@@ -45,7 +47,8 @@ pub(in super::super) struct SiteArgs {
     #[arg(long, value_name = "DURATION", allow_hyphen_values = true, default_value = "10min",
           value_parser = duration(10 * S..=24 * 3600 * S))]
     pub(super) budget: u64,
-    /// A further line to try, as in 'sendfile_max_chunk 512k' or 'EnableSendfile On'; again for more
+    /// A further line to try, as in 'sendfile_max_chunk 512k', 'EnableSendfile On' or 'option
+    /// splice-auto'; again for more
     #[arg(long = "try", value_name = "LINE", allow_hyphen_values = true)]
     pub(super) try_lines: Vec<String>,
     /// Try the lines of --try and no others

@@ -3,7 +3,7 @@
 
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
-use std::net::{Ipv4Addr, TcpListener};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
@@ -14,12 +14,16 @@ use super::stand_in;
 use zc_analysis::tune::Fate;
 use zc_kernel::tcp;
 use zc_rig::internal::{COPIES, INTERNAL};
+use zc_rig::link::receiver_of_veth;
 use zc_run::{Error, Result, escape, in_words, shell_word};
-use zc_servers::{Listening, ServerCopy};
+use zc_servers::{Listening, OriginFiles, ServerCopy};
 use zc_tune::{Change, Configured, OWN_LOCATION, Scheme, Shadow, Site};
 
 /// The port of the first copy, in a network namespace that has no other.
 const FIRST_PORT: u16 = 8001;
+
+/// The port of what answers behind copies of a proxy, in the load's network namespace.
+const ORIGIN_PORT: u16 = 8000;
 
 /// The part of a file of errors that is looked at, in bytes.
 const MOST_SAID: u64 = 64 << 10;
@@ -86,13 +90,18 @@ impl<'a> Copies<'a> {
             known_user: configured.user().is_none_or(|(user, group)| is_known(&user, &group)),
             is_alone: as_root && is_alone(),
             build: server.build().to_owned(),
+            origin: server
+                .is_proxy()
+                .then(|| SocketAddr::new(receiver_of_veth(), ORIGIN_PORT).to_string()),
             ..Shadow::default()
         };
         let mut said = Vec::new();
         if site.scheme == Scheme::Https && !can_read_keys(site) {
             let certificate = site.certificates.first().map(|(path, _)| Path::new(path));
             let stand_in = stand_in::for_certificate(certificate);
-            let certificate = folder.write("certificate.pem", stand_in.certificate)?;
+            // HAProxy has both in one file; others pass over the key in it.
+            let both = [stand_in.certificate, stand_in.key].concat();
+            let certificate = folder.write("certificate.pem", &both)?;
             let key = folder.write("key.pem", stand_in.key)?;
             let name = |path: PathBuf| path.to_string_lossy().into_owned();
             shadow.certificate = Some((name(certificate), name(key)));
@@ -109,6 +118,12 @@ impl<'a> Copies<'a> {
     pub(super) fn said(&self) -> Vec<String> {
         let copy = self.configured.copy(&self.shadow, &[]);
         copy.said.into_iter().chain(self.said.iter().cloned()).collect()
+    }
+
+    /// What answers behind the copies of a proxy.
+    pub(super) fn origin(&self) -> Option<OriginFiles> {
+        let root = self.folder.place(FILES);
+        self.server.is_proxy().then_some(OriginFiles { root, port: ORIGIN_PORT })
     }
 
     /// Asks for files in a location of zc's own from now on. Returns whether they were in the

@@ -237,6 +237,7 @@ impl Runs<'_> {
             mix: Some(self.asked.targets.clone()),
             http2: self.asked.http2.clone(),
             serve: Some(started.command.clone()),
+            origin: copies.origin(),
             remote: None,
             generator: Vec::new(),
             requests_per_s,

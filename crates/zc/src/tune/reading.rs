@@ -74,6 +74,13 @@ pub(super) fn printed(
     }
 }
 
+/// Variables of zc's environment that can be part of a line.
+pub(super) fn variables() -> BTreeMap<String, String> {
+    let all = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    all.filter(|(_, value)| !value.chars().any(char::is_control)).collect()
+}
+
 /// What candidates depend on, for a server with this build.
 pub(super) fn facts(build: &str) -> Facts {
     let sysctl = |name: &str| {

@@ -47,6 +47,11 @@ pub(super) trait Server {
 
     /// How an operator has the server check the configuration itself: `nginx -t`.
     fn own_check(&self) -> &'static str;
+
+    /// Whether it answers with what other servers answer, so that there has to be one behind it.
+    fn is_proxy(&self) -> bool {
+        false
+    }
 }
 
 /// Of lines with errors the one that matters most: the first of the level after which a server

@@ -49,5 +49,6 @@ mod sweep;
 mod tls;
 mod tune;
 mod tune_apache;
+mod tune_haproxy;
 mod udp;
 mod via;

@@ -193,6 +193,11 @@ const PLACES: &[(&str, &str, Try)] = &[
     ("tune apache", "--root", Not("a folder")),
     ("tune apache", "--runs", Not("a folder")),
     ("tune apache", "--out", Not("as that of report")),
+    ("tune haproxy", "--conf", File("tune haproxy --conf {}")),
+    ("tune haproxy", "--log", File("tune haproxy --log {}")),
+    ("tune haproxy", "--root", Not("a folder")),
+    ("tune haproxy", "--runs", Not("a folder")),
+    ("tune haproxy", "--out", Not("as that of report")),
     ("install-classic", "DIR", File("install-classic {}")),
     ("generate", "DIR", File("generate man {}")),
 ];

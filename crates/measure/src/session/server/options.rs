@@ -6,7 +6,7 @@ use super::super::options::BlockOptions;
 use super::super::remote_end::RemoteEnd;
 use zc_load::{Reuse, Targets, Trust};
 use zc_run::{HostState, HostStates};
-use zc_servers::Http2;
+use zc_servers::{Http2, OriginFiles};
 
 /// All options of `zc run server`.
 #[derive(Debug, Clone)]
@@ -23,6 +23,9 @@ pub struct ServerOptions {
     pub mix: Option<Targets>,
     /// The command that starts the server, in the foreground; `None` if the server is there.
     pub serve: Option<String>,
+    /// The files of the mix, which zc answers with on the load's side where the server is a proxy,
+    /// and the port at which it reaches them; `None`: the server needs no other.
+    pub origin: Option<OriginFiles>,
     /// The other machine from which the load comes; `None`: this one.
     pub remote: Option<RemoteEnd>,
     /// The load generator that asks in place of zc's own load, and its arguments, with

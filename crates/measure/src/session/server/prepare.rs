@@ -32,7 +32,7 @@ use zc_run::{
     Factor, FileSetFacts, FixedParams, Header, HostState, LinkKind, Placement, Plan, Probe, Result,
     ServerPlan, Severity, Traffic, Unsoaked, Warning,
 };
-use zc_servers::{OriginOf, Served, ServerRig, ServerSetup};
+use zc_servers::{FileOrigin, OriginOf, Served, ServerRig, ServerSetup};
 
 /// The experiment's name.
 const EXPERIMENT: &str = "server";
@@ -79,6 +79,10 @@ pub(crate) fn prepare(
     if let Some(states) = states.as_deref_mut() {
         states.set_traffic(&place.up.links.namespaces(), &link.facts().device)?;
     }
+    let behind = match (&options.origin, &options.mix) {
+        (Some(files), Some(mix)) => Some(FileOrigin::start(files, mix, &link, cpus.receiver)?),
+        _ => None,
+    };
     let mut served = match &options.serve {
         Some(command) => {
             progress.preparing("starting the server", budget.left());
@@ -135,6 +139,9 @@ pub(crate) fn prepare(
         replayed: options.mix.as_ref().map(|mix| mix::asked_for(mix, &cells)),
     })?;
     rig.limit_to(budget.limit(stop));
+    if let Some(behind) = behind {
+        rig.keep(behind);
+    }
     let mut facts = link.facts().clone();
     facts.passed_over = place.up.passed_over;
     steps.say("looking at the machine");
