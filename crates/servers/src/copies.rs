@@ -51,6 +51,11 @@ impl Listening {
         let at = SocketAddr::from((Ipv4Addr::UNSPECIFIED, self.port));
         let socket =
             TcpListener::bind(at).map_err(|error| Error::os(format!("listen at {at}"), error))?;
+        // Workers share it: one that another came before would wait in accept(2), with all its
+        // connections. nginx sets this on sockets of its own alone.
+        socket
+            .set_nonblocking(true)
+            .map_err(|error| Error::os("set a listening socket to non-blocking", error))?;
         if let Some(name) = &self.congestion {
             tcp::set_congestion(&socket, name)
                 .map_err(|error| Error::os(format!("set TCP_CONGESTION to {name}"), error))?;
@@ -124,6 +129,16 @@ mod tests {
         let (accepted, _) = socket.accept().unwrap();
         assert_eq!(tcp::congestion(&accepted).unwrap(), "reno");
         assert_eq!(tcp::option(&accepted, libc::TCP_NOTSENT_LOWAT).unwrap(), 4096);
+    }
+
+    #[test]
+    fn whoever_accepts_too_late_does_not_wait() {
+        let listening = Listening { port: 0, congestion: None, notsent_lowat: Some(4096) };
+        let socket = TcpListener::from(listening.open().unwrap());
+        let (done, is_done) = std::sync::mpsc::channel();
+        std::thread::spawn(move || done.send(socket.accept().unwrap_err().kind()));
+        let kind = is_done.recv_timeout(std::time::Duration::from_secs(20)).unwrap();
+        assert_eq!(kind, std::io::ErrorKind::WouldBlock);
     }
 
     #[test]
