@@ -58,6 +58,16 @@ pub enum Offer {
     },
 }
 
+impl Offer {
+    /// The candidate; `None`: it cannot be tried.
+    pub fn candidate(&self) -> Option<&Candidate> {
+        match self {
+            Self::Try(candidate) => Some(candidate),
+            Self::Not { .. } => None,
+        }
+    }
+}
+
 /// Facts of the machine and the server that candidates depend on.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Facts {
@@ -102,5 +112,27 @@ impl Change {
             }
             Self::Sysctl { name, .. } => format!("sysctl {name}"),
         }
+    }
+}
+
+/// What tests of tables look at.
+#[cfg(test)]
+pub(crate) mod testing {
+    use super::{Candidate, Offer};
+
+    pub(crate) fn tried(offers: &[Offer]) -> Vec<&Candidate> {
+        offers.iter().filter_map(Offer::candidate).collect()
+    }
+
+    pub(crate) fn names(offers: &[Offer]) -> Vec<&str> {
+        tried(offers).iter().map(|candidate| candidate.name.as_str()).collect()
+    }
+
+    /// Why a line is not tried; `None`: it is, or is none of the table.
+    pub(crate) fn why<'o>(offers: &'o [Offer], wanted: &str) -> Option<&'o str> {
+        offers.iter().find_map(|offer| match offer {
+            Offer::Not { name, why } if name == wanted => Some(why.as_str()),
+            _ => None,
+        })
     }
 }

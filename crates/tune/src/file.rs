@@ -1,8 +1,9 @@
 //! Files of a configuration: as they were read, and how they are had.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use zc_run::Result;
+use zc_run::{Error, Result, escape};
 
 /// A file of a configuration, as it was when it was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,5 +33,31 @@ pub trait Files {
     /// Whether a path is a folder.
     fn is_folder(&mut self, path: &str) -> bool {
         !self.names(path).is_empty()
+    }
+}
+
+/// Files in memory, by their absolute paths.
+impl Files for BTreeMap<&str, &str> {
+    fn read(&mut self, path: &str) -> Result<String> {
+        let text = self.get(path).map(|text| (*text).to_owned());
+        text.ok_or_else(|| {
+            let message = format!("no file \"{}\"", escape(path, 300));
+            Error::input("cannot-read-configuration", message)
+        })
+    }
+
+    fn names(&mut self, folder: &str) -> Vec<String> {
+        let folder = format!("{}/", folder.trim_end_matches('/'));
+        let below = self.keys().filter_map(|path| path.strip_prefix(&folder)?.split('/').next());
+        let mut names: Vec<String> = below.map(str::to_owned).collect();
+        names.dedup();
+        names
+    }
+}
+
+/// Gives files the paths that `path_of` has for theirs: those that links lead to, for a diff.
+pub(crate) fn rename(files: &mut [File], path_of: &dyn Fn(&str) -> String) {
+    for file in files {
+        file.path = Arc::from(path_of(&file.path));
     }
 }

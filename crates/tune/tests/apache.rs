@@ -3,29 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use zc_run::{Error, Result};
+use zc_run::Result;
 use zc_tune::apache::{Config, Line, Start};
-use zc_tune::{Change, Copy, Files, Scheme, Shadow, Site};
+use zc_tune::{Change, Copy, Scheme, Shadow, Site};
 
 const MAIN: &str = "/e/apache2.conf";
-
-/// Files by their paths, without folders that are empty.
-struct Disk(BTreeMap<String, String>);
-
-impl Files for Disk {
-    fn read(&mut self, path: &str) -> Result<String> {
-        let text = self.0.get(path).cloned();
-        text.ok_or_else(|| Error::input("cannot-read-configuration", format!("no \"{path}\"")))
-    }
-
-    fn names(&mut self, folder: &str) -> Vec<String> {
-        let begin = format!("{}/", folder.trim_end_matches('/'));
-        let below = self.0.keys().filter_map(|path| path.strip_prefix(&begin)?.split('/').next());
-        let mut names: Vec<String> = below.map(str::to_owned).collect();
-        names.dedup();
-        names
-    }
-}
 
 fn start() -> Start {
     Start {
@@ -38,8 +20,8 @@ fn start() -> Start {
 }
 
 fn try_read(files: &[(&str, &str)]) -> Result<Config> {
-    let files = files.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned()));
-    Config::read(MAIN, &start(), &mut Disk(files.collect()))
+    let mut files: BTreeMap<&str, &str> = files.iter().copied().collect();
+    Config::read(MAIN, &start(), &mut files)
 }
 
 #[track_caller]

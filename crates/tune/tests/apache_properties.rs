@@ -1,28 +1,16 @@
 //! Properties of the reader of Apache's configurations that hold for any text.
 
+use std::collections::BTreeMap;
+
 use proptest::prelude::*;
-use zc_run::{Error, Result};
+use zc_run::Result;
 use zc_tune::apache::{Config, Line, Start, render};
-use zc_tune::{Change, Files, Shadow};
+use zc_tune::{Change, Shadow};
 
 const MAIN: &str = "/e/a.conf";
 
-/// One file.
-struct One(String);
-
-impl Files for One {
-    fn read(&mut self, path: &str) -> Result<String> {
-        let is_main = path == MAIN;
-        is_main.then(|| self.0.clone()).ok_or_else(|| Error::input("no-such-file", "no file"))
-    }
-
-    fn names(&mut self, _: &str) -> Vec<String> {
-        Vec::new()
-    }
-}
-
 fn read(text: &str) -> Result<Config> {
-    Config::read(MAIN, &Start::default(), &mut One(text.to_owned()))
+    Config::read(MAIN, &Start::default(), &mut BTreeMap::from([(MAIN, text)]))
 }
 
 /// Everything of a tree but where it is written.

@@ -156,11 +156,7 @@ impl Place {
 
 fn tried(configured: &Apache) -> Vec<Candidate> {
     let offers = configured.candidates(&Facts::default());
-    let tried = offers.into_iter().filter_map(|offer| match offer {
-        Offer::Try(candidate) => Some(candidate),
-        Offer::Not { .. } => None,
-    });
-    tried.collect()
+    offers.iter().filter_map(Offer::candidate).cloned().collect()
 }
 
 #[test]

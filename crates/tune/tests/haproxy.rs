@@ -1,34 +1,21 @@
 //! Configurations of HAProxy: what a copy has and lacks, the changes as a diff, and properties that
 //! hold for any text; and copies given to the HAProxy of this machine.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;
 
 use proptest::prelude::*;
-use zc_run::{Error, Result};
+use zc_run::Result;
 use zc_tune::haproxy::{Config, HAProxy, Section, Start, render};
-use zc_tune::{Candidate, Change, Configured, Copy, Facts, Files, Offer, Scheme, Shadow};
+use zc_tune::{Candidate, Change, Configured, Copy, Facts, Offer, Scheme, Shadow};
 
 const MAIN: &str = "/e/haproxy.cfg";
 
-/// One file.
-struct One(String);
-
-impl Files for One {
-    fn read(&mut self, path: &str) -> Result<String> {
-        let is_main = path == MAIN;
-        is_main.then(|| self.0.clone()).ok_or_else(|| Error::input("no-such-file", "no file"))
-    }
-
-    fn names(&mut self, _: &str) -> Vec<String> {
-        Vec::new()
-    }
-}
-
 fn try_read(text: &str) -> Result<Config> {
     let build = "HAProxy version 2.6.12 2026/10/17\n".to_owned();
-    Config::read(MAIN, Start { build, ..Start::default() }, &mut One(text.to_owned()))
+    Config::read(MAIN, Start { build, ..Start::default() }, &mut BTreeMap::from([(MAIN, text)]))
 }
 
 #[track_caller]
@@ -429,11 +416,7 @@ proptest! {
 
 fn tried_of(configured: &HAProxy) -> Vec<Candidate> {
     let offers = configured.candidates(&Facts::default());
-    let tried = offers.into_iter().filter_map(|offer| match offer {
-        Offer::Try(candidate) => Some(candidate),
-        Offer::Not { .. } => None,
-    });
-    tried.collect()
+    offers.iter().filter_map(Offer::candidate).cloned().collect()
 }
 
 /// What the HAProxy of this machine says of a copy; `None`: it takes it.

@@ -117,25 +117,11 @@ mod tests {
 
     use super::super::read::Start;
     use super::*;
-    use crate::file::Files;
-
-    struct One(BTreeMap<&'static str, &'static str>);
-
-    impl Files for One {
-        fn read(&mut self, path: &str) -> Result<String> {
-            let text = self.0.get(path).map(|text| (*text).to_owned());
-            text.ok_or_else(|| zc_run::Error::input("no-such-file", format!("no \"{path}\"")))
-        }
-
-        fn names(&mut self, _: &str) -> Vec<String> {
-            Vec::new()
-        }
-    }
 
     fn parsed(line: &str) -> Result<Candidate> {
         let text = "Listen 80\nEnableSendfile Off\n<VirtualHost *:80>\nDocumentRoot /srv\n\
                     CustomLog /l \"%h %r\"\n</VirtualHost>\n";
-        let mut files = One(BTreeMap::from([("/e/a.conf", text)]));
+        let mut files = BTreeMap::from([("/e/a.conf", text)]);
         let config = Config::read("/e/a.conf", &Start::default(), &mut files).unwrap();
         let site = config.site(None).unwrap();
         try_line(line, &config, &site, &Facts::default())

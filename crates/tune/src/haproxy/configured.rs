@@ -1,7 +1,5 @@
 //! What is asked of a configuration of HAProxy.
 
-use std::sync::Arc;
-
 use zc_run::Result;
 
 use super::table::candidates;
@@ -10,6 +8,7 @@ use super::try_line::try_line;
 use crate::candidate::{Candidate, Change, Facts, Offer};
 use crate::configured::Configured;
 use crate::copy::{Copy, Shadow};
+use crate::file;
 use crate::site::{Scheme, Site};
 
 /// A configuration of HAProxy, and the proxy of it that is tried.
@@ -49,9 +48,7 @@ impl Configured for HAProxy {
 
     fn diff(&self, changes: &[&Change], path_of: &dyn Fn(&str) -> String) -> String {
         let mut config = self.config.clone();
-        for file in &mut config.files {
-            file.path = Arc::from(path_of(&file.path));
-        }
+        file::rename(&mut config.files, path_of);
         config.diff(&self.site, changes)
     }
 

@@ -134,7 +134,7 @@ pub(super) fn opens_section(word: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{Tree, read};
+    use super::super::testing::read;
     use super::*;
 
     fn texts(config: &Config) -> Vec<String> {
@@ -171,7 +171,7 @@ mod tests {
 
     #[test]
     fn a_folder_is_read_in_the_order_of_its_names() {
-        let mut files = Tree::from([
+        let mut files = BTreeMap::from([
             ("/e/conf/b.cfg", "frontend f\n bind :80\n"),
             ("/e/conf/a.cfg", "global\n"),
             ("/e/conf/.c.cfg", "x\n"),
@@ -180,10 +180,10 @@ mod tests {
         let config = Config::read("/e/conf", Start::default(), &mut files).unwrap();
         assert_eq!(texts(&config), ["global: ", "frontend f: bind :80"]);
         assert!(Config::read("/e/none.cfg", Start::default(), &mut files).is_err());
-        let mut files = Tree::from([("/e/c/a.cfg", "global\n"), ("/e/c/b.cfg", "maxconn 1\n")]);
+        let mut files = BTreeMap::from([("/e/c/a.cfg", "global\n"), ("/e/c/b.cfg", "maxconn 1\n")]);
         let error = Config::read("/e/c", Start::default(), &mut files).unwrap_err();
         assert!(error.message.contains("/e/c/b.cfg\", line 1"), "{error}");
-        let mut files = Tree::from([("/e/d/a.conf", "global\n")]);
+        let mut files = BTreeMap::from([("/e/d/a.conf", "global\n")]);
         let error = Config::read("/e/d", Start::default(), &mut files).unwrap_err();
         assert!(error.message.contains("\"/e/d\" has no *.cfg"), "{error}");
     }

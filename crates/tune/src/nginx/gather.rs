@@ -95,30 +95,15 @@ mod tests {
     use super::super::tree::Config;
     use super::*;
 
-    struct Folder(BTreeMap<&'static str, &'static str>);
-
-    impl Files for Folder {
-        fn read(&mut self, path: &str) -> Result<String> {
-            let text = self.0.get(path).map(|text| (*text).to_owned());
-            text.ok_or_else(|| Error::input("no-such-file", format!("no file \"{path}\"")))
-        }
-
-        fn names(&mut self, folder: &str) -> Vec<String> {
-            let below =
-                self.0.keys().filter_map(|path| path.strip_prefix(folder)?.strip_prefix('/'));
-            below.filter_map(|path| path.split('/').next()).map(str::to_owned).collect()
-        }
-    }
-
     #[test]
     fn files_are_gathered_as_nginx_dumps_them() {
-        let mut folder = Folder(BTreeMap::from([
+        let mut folder = BTreeMap::from([
             ("/e/n.conf", "include sites/*.conf; http { include a; }\n"),
             ("/e/a", "include /e/*/c.conf;\ncontent_by_lua_block { include x; }\n"),
             ("/e/sites/b.conf", "x;"),
             ("/e/sites/c.conf", "y;\n"),
             ("/e/sites/.d.conf", "z;"),
-        ]));
+        ]);
         let text = gather("/e/n.conf", &mut folder).unwrap();
         let markers: Vec<_> = text.lines().filter(|line| line.starts_with(MARKER)).collect();
         assert_eq!(
@@ -138,7 +123,7 @@ mod tests {
 
     #[test]
     fn a_missing_file_is_told_with_the_line_that_includes_it() {
-        let mut folder = Folder(BTreeMap::from([("/e/n.conf", "\ninclude a;\n")]));
+        let mut folder = BTreeMap::from([("/e/n.conf", "\ninclude a;\n")]);
         let error = gather("/e/n.conf", &mut folder).unwrap_err();
         assert_eq!(error.message, "file \"/e/n.conf\", line 2: no file \"/e/a\"");
     }

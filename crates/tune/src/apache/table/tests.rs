@@ -1,26 +1,17 @@
 //! The candidates of configurations.
 
+use std::collections::BTreeMap;
+
 use super::super::read::Start;
 use super::*;
+use crate::candidate::testing::{self, names, tried};
 use crate::candidate::{Candidate, Change};
-use crate::file::Files;
-
-struct One(String);
-
-impl Files for One {
-    fn read(&mut self, _: &str) -> zc_run::Result<String> {
-        Ok(self.0.clone())
-    }
-
-    fn names(&mut self, _: &str) -> Vec<String> {
-        Vec::new()
-    }
-}
 
 fn offers_of(version: &str, text: &str) -> Vec<Offer> {
     let build = format!("Server version: Apache/{version} (Debian)\n");
     let start = Start { build, ..Start::default() };
-    let config = Config::read("/e/a.conf", &start, &mut One(text.to_owned())).unwrap();
+    let config =
+        Config::read("/e/a.conf", &start, &mut BTreeMap::from([("/e/a.conf", text)])).unwrap();
     let site = config.site(None).unwrap();
     candidates(&config, &site)
 }
@@ -32,24 +23,9 @@ fn offers(main: &str, own: &str) -> Vec<Offer> {
     offers_of("2.4.57", &text)
 }
 
-fn tried(offers: &[Offer]) -> Vec<&Candidate> {
-    let each = offers.iter().filter_map(|offer| match offer {
-        Offer::Try(candidate) => Some(candidate),
-        Offer::Not { .. } => None,
-    });
-    each.collect()
-}
-
-fn names(offers: &[Offer]) -> Vec<&str> {
-    tried(offers).iter().map(|candidate| candidate.name.as_str()).collect()
-}
-
 #[track_caller]
 fn why<'o>(offers: &'o [Offer], wanted: &str) -> &'o str {
-    let found = offers.iter().find_map(|offer| match offer {
-        Offer::Not { name, why } if name == wanted => Some(why.as_str()),
-        _ => None,
-    });
+    let found = testing::why(offers, wanted);
     found.unwrap_or_else(|| panic!("{wanted} is tried: {:?}", names(offers)))
 }
 

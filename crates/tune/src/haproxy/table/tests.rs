@@ -2,7 +2,7 @@
 
 use super::super::testing::read;
 use super::*;
-use crate::candidate::Candidate;
+use crate::candidate::testing::{names, tried, why};
 
 /// A site with lines of its own sections.
 fn offers(global: &str, front: &str, back: &str) -> Vec<Offer> {
@@ -16,25 +16,6 @@ fn offers(global: &str, front: &str, back: &str) -> Vec<Offer> {
 fn of(text: &str) -> Vec<Offer> {
     let config = read(text).unwrap();
     candidates(&config, &config.site(None).unwrap(), &Facts::default())
-}
-
-fn tried(offers: &[Offer]) -> Vec<&Candidate> {
-    let each = offers.iter().filter_map(|offer| match offer {
-        Offer::Try(candidate) => Some(candidate),
-        Offer::Not { .. } => None,
-    });
-    each.collect()
-}
-
-fn names(offers: &[Offer]) -> Vec<&str> {
-    tried(offers).iter().map(|candidate| candidate.name.as_str()).collect()
-}
-
-fn why<'o>(offers: &'o [Offer], wanted: &str) -> Option<&'o str> {
-    offers.iter().find_map(|offer| match offer {
-        Offer::Not { name, why } if name == wanted => Some(why.as_str()),
-        _ => None,
-    })
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The candidates of configurations.
 
 use super::*;
+use crate::candidate::testing::{names, tried, why};
 use crate::candidate::{Candidate, Change};
 
 /// The text of `nginx -T` of a file.
@@ -33,25 +34,6 @@ fn offers(text: &str, facts: &Facts) -> Vec<Offer> {
 /// A site with directives of its own, and parameters of its `listen`.
 fn site(listen: &str, own: &str) -> String {
     format!("events {{}}\nhttp {{\n server {{\n listen {listen};\n root /srv;\n {own}\n }}\n}}\n")
-}
-
-fn tried(offers: &[Offer]) -> Vec<&Candidate> {
-    let each = offers.iter().filter_map(|offer| match offer {
-        Offer::Try(candidate) => Some(candidate),
-        Offer::Not { .. } => None,
-    });
-    each.collect()
-}
-
-fn names(offers: &[Offer]) -> Vec<&str> {
-    tried(offers).iter().map(|candidate| candidate.name.as_str()).collect()
-}
-
-fn why<'o>(offers: &'o [Offer], wanted: &str) -> Option<&'o str> {
-    offers.iter().find_map(|offer| match offer {
-        Offer::Not { name, why } if name == wanted => Some(why.as_str()),
-        _ => None,
-    })
 }
 
 #[test]
