@@ -136,7 +136,8 @@ mod tests {
         let listening = Listening { port: 0, congestion: None, notsent_lowat: Some(4096) };
         let socket = TcpListener::from(listening.open().unwrap());
         let (done, is_done) = std::sync::mpsc::channel();
-        std::thread::spawn(move || done.send(socket.accept().unwrap_err().kind()));
+        let accept = move || done.send(socket.accept().unwrap_err().kind());
+        std::thread::Builder::new().spawn(accept).unwrap();
         let kind = is_done.recv_timeout(std::time::Duration::from_secs(20)).unwrap();
         assert_eq!(kind, std::io::ErrorKind::WouldBlock);
     }

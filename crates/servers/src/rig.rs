@@ -35,6 +35,8 @@ pub struct ServerSetup {
     pub origin_of: OriginOf,
     /// The server, on the sender's side of the link.
     pub served: Served,
+    /// What answers behind a server that is a proxy; its CPU time is the load's.
+    pub behind: Option<FileOrigin>,
     /// Parameters shared by all cells.
     pub fixed: FixedParams,
     /// Lengths of the parts of a trial.
@@ -82,7 +84,7 @@ impl ServerRig {
     /// # Errors
     /// A CPU may not be used, SCHED_IDLE is refused, or /proc/stat cannot be read.
     pub fn new(setup: ServerSetup) -> Result<Self> {
-        let ServerSetup { links, load, origin_of, served, fixed, timing, replayed } = setup;
+        let ServerSetup { links, load, origin_of, served, behind, fixed, timing, replayed } = setup;
         let beside = BesideServer::start(fixed.sender_cpu, load.clone())?;
         let below = served.soakers_below();
         let machine = Machine::below(below, &fixed.soaked_cpus, fixed.soaker)?;
@@ -94,7 +96,7 @@ impl ServerRig {
             load,
             origin_of,
             served,
-            behind: None,
+            behind,
             machine,
             fixed,
             timing,
@@ -104,11 +106,6 @@ impl ServerRig {
             latencies_of_block: BTreeMap::new(),
             latencies: BTreeMap::new(),
         })
-    }
-
-    /// Keeps the origin behind a server that is a proxy, and counts its CPU time as the load's.
-    pub fn keep(&mut self, behind: FileOrigin) {
-        self.behind = Some(behind);
     }
 
     /// CPU time of the origin behind a proxy so far.

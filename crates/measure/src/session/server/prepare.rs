@@ -134,14 +134,12 @@ pub(crate) fn prepare(
         load,
         origin_of: origin_of(options.states.iter().map(|each| each.state.clone()).collect()),
         served,
+        behind,
         fixed: fixed_params(options, cpus, link.facts().kind, trial::default_congestion(&*link))?,
         timing,
         replayed: options.mix.as_ref().map(|mix| mix::asked_for(mix, &cells)),
     })?;
     rig.limit_to(budget.limit(stop));
-    if let Some(behind) = behind {
-        rig.keep(behind);
-    }
     let mut facts = link.facts().clone();
     facts.passed_over = place.up.passed_over;
     steps.say("looking at the machine");

@@ -112,6 +112,7 @@ pub(crate) fn prepare(
         load: Asker::Here(Arc::new(load)),
         origin_of: origin_of(&asked, &fixed),
         served: Served::Own(server),
+        behind: None,
         fixed,
         timing,
         replayed: replay.map(|log| replay::replayed(log, &cells)),

@@ -186,6 +186,7 @@ pub(crate) fn prepare(
         load,
         origin_of,
         served,
+        behind: None,
         fixed: FixedParams {
             buffer_bytes: CALL_BUFFER,
             flows: connections[0],
