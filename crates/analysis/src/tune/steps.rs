@@ -59,16 +59,27 @@ pub(super) fn enough(phase: Phase<'_>, steps: &[Step], must_save: bool) -> usize
         state.is_some_and(|state| cheaper(phase, &state))
     };
     let kept = KeptBlocks::from_run(phase.run);
-    let place = |step: &Step| kept.index.place(&step_name(step.lines, steps.len()));
-    let error = control_error(phase);
-    let first = cheapest(phase, all, fewer).unwrap_or(all);
+    let error = 1.0 + phase.estimates.verdict.control_error.unwrap_or_default();
+    // At most so many times as much as another step does one cost.
+    let most_by = |kept: &KeptBlocks<'_>, step: &Step, by: &Step| {
+        let place = |step: &Step| kept.index.place(&step_name(step.lines, steps.len()));
+        let ratio = ratio_by(kept, place(step)?, place(by)?)?;
+        Some(ratio.interval?.high? * error)
+    };
+    // The cheapest of those that are shown to cost less than all, or all.
+    let level = 1.0 - (1.0 - kept.level) / fewer.len().max(1) as f64;
+    let careful = KeptBlocks::at_level(phase.run, level);
+    let costs_less = |step: &&Step| {
+        step.broke.is_none() && most_by(&careful, step, all).is_some_and(|most| most < 1.0)
+    };
+    let by_all = |step: &Step| step.by_all.map_or(f64::INFINITY, |ratio| ratio.value);
+    let cheapest = fewer.iter().filter(costs_less);
+    let first = cheapest.min_by(|a, b| by_all(a).total_cmp(&by_all(b))).unwrap_or(all);
     // What costs least of the steps that were passed, and what is left.
     let (mut best, mut left) = (first, first);
     for step in fewer.iter().rev().skip_while(|step| step.lines >= first.lines) {
         let saves = is_cheaper(best);
-        let ratio =
-            place(step).zip(place(best)).and_then(|(step, best)| ratio_by(&kept, step, best));
-        let most = ratio.and_then(|ratio| ratio.interval?.high).map(|most| most * error);
+        let most = most_by(&kept, step, best);
         let Some(most) = most.filter(|_| step.broke.is_none() && (!saves || is_cheaper(step)))
         else {
             break;
@@ -87,25 +98,6 @@ pub(super) fn enough(phase: Phase<'_>, steps: &[Step], must_save: bool) -> usize
         left = step;
     }
     left.lines
-}
-
-/// The cheapest step of those that are shown to cost less than all lines.
-fn cheapest<'a>(phase: Phase<'_>, all: &Step, fewer: &'a [Step]) -> Option<&'a Step> {
-    let level = KeptBlocks::from_run(phase.run).level;
-    let kept = KeptBlocks::at_level(phase.run, 1.0 - (1.0 - level) / fewer.len().max(1) as f64);
-    let place = |step: &Step| kept.index.place(&step_name(step.lines, all.lines));
-    let costs_less = |step: &&Step| {
-        let ratio = place(step).zip(place(all)).and_then(|(step, all)| ratio_by(&kept, step, all));
-        let most = ratio.and_then(|ratio| ratio.interval?.high);
-        step.broke.is_none() && most.is_some_and(|most| most * control_error(phase) < 1.0)
-    };
-    let by_all = |step: &Step| step.by_all.map_or(f64::INFINITY, |ratio| ratio.value);
-    fewer.iter().filter(costs_less).min_by(|one, other| by_all(one).total_cmp(&by_all(other)))
-}
-
-/// What an interval is wider by for what the run's controls are off by, as a factor.
-fn control_error(phase: Phase<'_>) -> f64 {
-    1.0 + phase.estimates.verdict.control_error.unwrap_or_default()
 }
 
 /// Whether a state of a run is shown to cost less than the present one.
