@@ -8,7 +8,7 @@ use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::time::SystemTime;
 
 use flate2::read::MultiGzDecoder;
@@ -46,9 +46,7 @@ impl Live {
         // Root's nginx has workers of another user.
         std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o755)).unwrap();
         std::fs::write(site.join("index.html"), "live\n").unwrap();
-        let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-        let port = free.local_addr().unwrap().port();
-        drop(free);
+        let port = free_port();
         std::fs::write(folder.path().join("nginx.conf"), configuration(folder.path(), port))
             .unwrap();
         let mut command = Command::new(&program);
@@ -66,14 +64,7 @@ impl Live {
     }
 
     fn answers(&self) -> bool {
-        let Ok(mut stream) = TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)) else {
-            return false;
-        };
-        let request = b"GET /index.html HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
-        let mut answer = String::new();
-        stream.write_all(request).is_ok()
-            && stream.read_to_string(&mut answer).is_ok()
-            && answer.ends_with("\r\n\r\nlive\n")
+        got(self.port, "/index.html").is_some_and(|answer| answer.ends_with("\r\n\r\nlive\n"))
     }
 
     /// When each file of the server's was last written, but its log, which every answer writes to.
@@ -213,6 +204,42 @@ http {{
     )
 }
 
+/// A port that nobody has.
+pub(crate) fn free_port() -> u16 {
+    let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    free.local_addr().unwrap().port()
+}
+
+/// What a live server answers; `None`: it does not.
+pub(crate) fn got(port: u16, path: &str) -> Option<String> {
+    let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).ok()?;
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").ok()?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).ok()?;
+    Some(answer)
+}
+
+/// `zc tune`, which keeps its runs in the folder `zc`, until a block is saved: its screening, in
+/// which each of `lines` has a state and none failed, and what it printed. `None`, with the reason
+/// said, where nothing can be measured.
+pub(crate) fn screened(tune: &mut Command, zc: &Path, lines: &[&str]) -> Option<(Run, Output)> {
+    let has_block = || screening_in(zc).is_some_and(|run| !run.blocks.is_empty());
+    let output = interrupted_when("a block is saved", tune, has_block);
+    let said = stderr(&output);
+    if cannot_measure(&said) {
+        return None;
+    }
+    assert_eq!(failed(&output, 130), "interrupted", "{said}");
+    let run = screening_in(zc).unwrap();
+    let states: Vec<&str> = run.header.plan.cells.iter().map(|cell| cell.label.as_str()).collect();
+    let mut own = std::iter::zip(&states[1..], lines);
+    assert!(states[0] == "present" && own.all(|(state, line)| state.contains(line)), "{states:?}");
+    assert!(run.header.unavailable.is_empty(), "{:?}", run.header.unavailable);
+    let failed: Vec<_> = run.blocks.iter().flat_map(|block| &block.failed).collect();
+    assert!(failed.is_empty(), "{failed:?}");
+    Some((run, output))
+}
+
 /// The screening run that is saved in a folder, as far as it is.
 pub(crate) fn screening_in(folder: &Path) -> Option<Run> {
     let entries = std::fs::read_dir(folder).unwrap().flatten();
@@ -260,25 +287,14 @@ fn lines_are_tried_on_copies_and_the_live_server_serves_on() {
     let Some(live) = Live::start() else { return };
     let _turn = measuring();
     let before = live.files();
-    let has_block = || live.screening().is_some_and(|run| !run.blocks.is_empty());
-    let output = interrupted_when("a block is saved", &mut live.tune(&THREE), has_block);
+    let lines = ["sendfile off", "access_log off", "sysctl net.ipv4."];
+    let screened = screened(&mut live.tune(&THREE), &live.path().join("zc"), &lines);
+    assert!(live.answers());
+    let Some((run, output)) = screened else { return };
     let said = stderr(&output);
-    assert!(live.answers(), "{said}");
-    if cannot_measure(&said) {
-        return;
-    }
-    assert_eq!(failed(&output, 130), "interrupted", "{said}");
-    let run = live.screening().unwrap();
-    let states: Vec<&str> = run.header.plan.cells.iter().map(|cell| cell.label.as_str()).collect();
-    assert_eq!(states.len(), 6, "{states:?}");
-    let mut own =
-        std::iter::zip(&states[1..], ["sendfile off", "access_log off", "sysctl net.ipv4."]);
-    assert!(states[0] == "present" && own.all(|(state, line)| state.contains(line)), "{states:?}");
+    assert_eq!(run.header.plan.cells.len(), 6, "{said}");
     let mix = run.header.plan.traffic.server().unwrap().mix.unwrap();
     assert_eq!(mix.requests, 256);
-    assert!(run.header.unavailable.is_empty(), "{:?}", run.header.unavailable);
-    let failed: Vec<_> = run.blocks.iter().flat_map(|block| &block.failed).collect();
-    assert!(failed.is_empty(), "{failed:?}");
     let shown = text(&output.stdout);
     assert!(shown.contains("access_log off"), "{shown}");
     assert_eq!(live.files(), before, "{said}");

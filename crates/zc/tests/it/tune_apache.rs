@@ -1,18 +1,14 @@
 //! `zc tune apache` from outside: copies of a configuration are measured, and the live server with the
 //! same one serves on.
 
-use std::io::{Read as _, Write as _};
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use rustix::process::{Pid, Signal};
 
-use crate::support::{
-    Bounded as _, Running, failed, interrupted_when, measuring, refused, stderr, text, until, zc_in,
-};
-use crate::tune::{cannot_measure, nothing_is_left_in, screening_in};
+use crate::support::{Bounded as _, Running, measuring, refused, stderr, text, until, zc_in};
+use crate::tune::{free_port, got, nothing_is_left_in, screened};
 
 const PROGRAM: &str = "/usr/sbin/apache2";
 const MODULES: &str = "/usr/lib/apache2/modules";
@@ -37,9 +33,7 @@ impl Place {
         // Root's Apache has workers of another user.
         std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o755)).unwrap();
         std::fs::write(folder.path().join("site/index.html"), "live\n").unwrap();
-        let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-        let port = free.local_addr().unwrap().port();
-        let place = Self { folder, port };
+        let place = Self { folder, port: free_port() };
         place.write(&place.configuration());
         std::fs::write(place.path().join("envvars"), "export ZC_LIVE=live\n").unwrap();
         Some(place)
@@ -96,14 +90,7 @@ LogFormat \"%h %t \\\"%r\\\" %>s\" short
     }
 
     fn answers(&self) -> bool {
-        let Ok(mut stream) = TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)) else {
-            return false;
-        };
-        let request = b"GET /index.html HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
-        let mut answer = String::new();
-        stream.write_all(request).is_ok()
-            && stream.read_to_string(&mut answer).is_ok()
-            && answer.ends_with("\r\n\r\nlive\n")
+        got(self.port, "/index.html").is_some_and(|answer| answer.ends_with("\r\n\r\nlive\n"))
     }
 
     /// The live server's files with their contents; of its logs, which it goes on with, whether
@@ -166,26 +153,14 @@ fn lines_of_apache_are_tried_on_copies_and_the_live_server_serves_on() {
         "--budget",
         "600s",
     ];
-    let screening = || screening_in(&place.path().join("zc"));
-    let has_block = || screening().is_some_and(|run| !run.blocks.is_empty());
-    let output = interrupted_when("a block is saved", &mut place.tune(&options), has_block);
-    let said = stderr(&output);
-    assert!(place.answers(), "{said}");
-    if cannot_measure(&said) {
-        return;
-    }
-    assert_eq!(failed(&output, 130), "interrupted", "{said}");
-    let run = screening().unwrap();
-    let states: Vec<&str> = run.header.plan.cells.iter().map(|cell| cell.label.as_str()).collect();
-    let mut own = std::iter::zip(&states[1..], ["EnableSendfile On", "EnableMMAP Off"]);
-    assert!(own.all(|(state, line)| state.contains(line)), "{states:?}");
-    assert!(run.header.unavailable.is_empty(), "{:?}", run.header.unavailable);
-    let failed: Vec<_> = run.blocks.iter().flat_map(|block| &block.failed).collect();
-    assert!(failed.is_empty(), "{failed:?}");
+    let lines = ["EnableSendfile On", "EnableMMAP Off"];
+    let screened = screened(&mut place.tune(&options), &place.path().join("zc"), &lines);
+    assert!(place.answers());
+    let Some((_, output)) = screened else { return };
     let shown = text(&output.stdout);
     let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(shown.contains("EnableMMAP Perhaps: parameter must be 'on' or 'off'"), "{shown}");
-    assert_eq!(place.files(), before, "{said}");
+    assert_eq!(place.files(), before, "{}", stderr(&output));
     assert!(place.is_alone());
 }
 

@@ -1,15 +1,11 @@
 //! `zc tune haproxy` from outside: copies of a configuration are measured with an origin behind
 //! them, and the live server with the same one serves on.
 
-use std::io::{Read as _, Write as _};
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::support::{
-    Bounded as _, Running, failed, interrupted_when, measuring, refused, stderr, text, until, zc_in,
-};
-use crate::tune::{cannot_measure, nothing_is_left_in, screening_in};
+use crate::support::{Bounded as _, Running, measuring, refused, stderr, text, until, zc_in};
+use crate::tune::{free_port, got, nothing_is_left_in, screened};
 
 const PROGRAM: &str = "/usr/sbin/haproxy";
 
@@ -30,9 +26,7 @@ impl Place {
         for name in ["zc", "tmp", "live"] {
             std::fs::create_dir(folder.path().join(name)).unwrap();
         }
-        let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-        let port = free.local_addr().unwrap().port();
-        let place = Self { folder, port };
+        let place = Self { folder, port: free_port() };
         place.write(&place.configuration());
         Some(place)
     }
@@ -79,14 +73,7 @@ backend site
     }
 
     fn answers(&self) -> bool {
-        let Ok(mut stream) = TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)) else {
-            return false;
-        };
-        let request = b"GET /live HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
-        let mut answer = String::new();
-        stream.write_all(request).is_ok()
-            && stream.read_to_string(&mut answer).is_ok()
-            && answer.starts_with("HTTP/1.1 200 ")
+        got(self.port, "/live").is_some_and(|answer| answer.starts_with("HTTP/1.1 200 "))
     }
 
     /// The names of the live server's files.
@@ -126,28 +113,15 @@ fn lines_of_haproxy_are_tried_on_copies_and_the_live_server_serves_on() {
         "--budget",
         "600s",
     ];
-    let screening = || screening_in(&place.path().join("zc"));
-    let has_block = || screening().is_some_and(|run| !run.blocks.is_empty());
-    let output = interrupted_when("a block is saved", &mut place.tune(&options), has_block);
-    let said = stderr(&output);
-    assert!(place.answers(), "{said}");
-    if cannot_measure(&said) {
-        return;
-    }
-    assert_eq!(failed(&output, 130), "interrupted", "{said}");
-    let run = screening().unwrap();
-    let states: Vec<&str> = run.header.plan.cells.iter().map(|cell| cell.label.as_str()).collect();
     let lines = ["option splice-response", "no log", "sysctl net.ipv4.tcp_notsent_lowat"];
-    let mut own = std::iter::zip(&states[1..], lines);
-    assert!(own.all(|(state, line)| state.contains(line)), "{states:?}");
-    assert!(run.header.unavailable.is_empty(), "{:?}", run.header.unavailable);
-    let failed: Vec<_> = run.blocks.iter().flat_map(|block| &block.failed).collect();
-    assert!(failed.is_empty(), "{failed:?}");
+    let screened = screened(&mut place.tune(&options), &place.path().join("zc"), &lines);
+    assert!(place.answers());
+    let Some((_, output)) = screened else { return };
     let shown = text(&output.stdout);
     let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(shown.contains("option splice-perhaps: unknown option 'splice-perhaps'"), "{shown}");
     assert!(shown.contains("an origin of zc's"), "{shown}");
-    assert_eq!(place.files(), before, "{said}");
+    assert_eq!(place.files(), before, "{}", stderr(&output));
     assert!(place.is_alone());
 }
 
