@@ -73,6 +73,13 @@ impl Verdict {
         self.cells.get(*places.get(label)?).filter(|cell| cell.label == label)
     }
 
+    /// Whether the controls permit a difference of this ratio to be told: they show no such error,
+    /// and both could have seen it.
+    pub fn sees(&self, ratio: f64) -> bool {
+        let least = self.control_error.into_iter().chain(self.resolution).fold(0.0, f64::max);
+        ratio.max(1.0 / ratio) > 1.0 + least
+    }
+
     /// Whether verdicts may be printed: no reason withholds them.
     pub fn stands(&self) -> bool {
         self.withheld.is_empty()

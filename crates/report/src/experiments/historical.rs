@@ -109,6 +109,18 @@ pub(super) fn quotient(above: Option<Figure>, below: Option<Figure>) -> Quotient
     }
 }
 
+/// The quotient of two costs of a run, where its controls could have seen such a difference, too.
+pub(super) fn quotient_of_costs(
+    estimates: &Estimates,
+    above: Option<Figure>,
+    below: Option<Figure>,
+) -> Quotient {
+    match quotient(above, below) {
+        Quotient::Times(ratio) if !estimates.verdict.sees(ratio) => Quotient::Indistinct,
+        other => other,
+    }
+}
+
 /// The relation of two figures.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Quotient {

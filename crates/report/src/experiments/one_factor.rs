@@ -1,7 +1,7 @@
 //! The effect of one factor on the cost of each column, with all else as in the first row: the
 //! levels that were shown to cost least and most, by the verdicts of the table.
 
-use super::historical::{End, Quotient, quotient};
+use super::historical::{End, Quotient, quotient_of_costs};
 use crate::digits::bound;
 use crate::run::baseline::named;
 use crate::run::pivot::{Pivot, Placed};
@@ -154,7 +154,7 @@ fn disjoint_levels(estimates: &Estimates, pivot: &Pivot, factor: Factor) -> Opti
         let (base, first) = cells.first()?;
         let cost = |placed: &Placed| End::Both.comparable(estimates, placed.figures);
         let quotients = cells[1..].iter().filter_map(|(level, placed)| {
-            match quotient(cost(placed), cost(first)) {
+            match quotient_of_costs(estimates, cost(placed), cost(first)) {
                 Quotient::Times(ratio) => Some((ratio, level)),
                 Quotient::Indistinct | Quotient::Unknown => None,
             }

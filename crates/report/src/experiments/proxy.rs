@@ -1,7 +1,7 @@
 //! `proxy`: what a byte through a proxy costs, and from how many bytes at a time on splicing costs
 //! less than copying.
 
-use super::historical::{End, Quotient, quotient, times};
+use super::historical::{End, Quotient, quotient_of_costs, times};
 use super::section::Section;
 use super::threshold::{Step, Threshold, ascending, threshold};
 use crate::digits::ratio;
@@ -57,7 +57,7 @@ fn costs(run: &Run, estimates: &Estimates, pivot: &Pivot) -> Option<String> {
         path_of(run, *placed) == ProxyPath::Splice && buffer_of(run, *placed) == bytes
     });
     let spliced = spliced.and_then(|placed| {
-        Some(match quotient(own_cost(estimates, placed), Some(cost)) {
+        Some(match quotient_of_costs(estimates, own_cost(estimates, placed), Some(cost)) {
             Quotient::Times(ratio) => {
                 format!(", and {} as much by {}", times(ratio), label(placed))
             }
@@ -84,7 +84,7 @@ fn sizes(run: &Run, estimates: &Estimates, pivot: &Pivot) -> Vec<Step> {
             path_of(run, *placed) == ProxyPath::RecvSend && buffer_of(run, *placed) == bytes
         });
         let copied = copied.and_then(|placed| own_cost(estimates, placed));
-        let quotient = quotient(own_cost(estimates, spliced), copied);
+        let quotient = quotient_of_costs(estimates, own_cost(estimates, spliced), copied);
         sizes.push(step(bytes, quotient));
     }
     ascending(sizes)

@@ -1,7 +1,7 @@
 //! `tls`: what encrypting costs a byte, what the kernel's TLS saves of that, and whether sendfile(2)
 //! still pays.
 
-use super::historical::{Quotient, quotient};
+use super::historical::{Quotient, quotient_of_costs};
 use super::section::Section;
 use crate::digits::bound;
 use crate::run::baseline::Baseline;
@@ -11,10 +11,11 @@ use zc_analysis::{Comparison, Estimates};
 use zc_run::SendPath;
 
 pub(super) fn section(estimates: &Estimates, pivot: &Pivot) -> Section {
-    let sentences: Vec<String> = [user_space(estimates, pivot), kernel(pivot), sendfile(pivot)]
-        .into_iter()
-        .flatten()
-        .collect();
+    let sentences: Vec<String> =
+        [user_space(estimates, pivot), kernel(estimates, pivot), sendfile(estimates, pivot)]
+            .into_iter()
+            .flatten()
+            .collect();
     let conclusion = (!sentences.is_empty()).then(|| sentences.join(" "));
     Section { parts: Vec::new(), conclusion }
 }
@@ -40,22 +41,28 @@ fn user_space(estimates: &Estimates, pivot: &Pivot) -> Option<String> {
 }
 
 /// What the kernel's TLS saves, by a call that is otherwise the same.
-fn kernel(pivot: &Pivot) -> Option<String> {
-    against(pivot, SendPath::KtlsWrite, SendPath::TlsWrite)
+fn kernel(estimates: &Estimates, pivot: &Pivot) -> Option<String> {
+    against(estimates, pivot, SendPath::KtlsWrite, SendPath::TlsWrite)
 }
 
 /// Whether sendfile(2) saves anything where the kernel encrypts.
-fn sendfile(pivot: &Pivot) -> Option<String> {
-    against(pivot, SendPath::KtlsSendfile, SendPath::KtlsWrite)
+fn sendfile(estimates: &Estimates, pivot: &Pivot) -> Option<String> {
+    against(estimates, pivot, SendPath::KtlsSendfile, SendPath::KtlsWrite)
 }
 
 /// `ktls-write costs 0.91 times (aes-128-gcm) as much as tls-write.`
-fn against(pivot: &Pivot, path: SendPath, other: SendPath) -> Option<String> {
+fn against(
+    estimates: &Estimates,
+    pivot: &Pivot,
+    path: SendPath,
+    other: SendPath,
+) -> Option<String> {
     let (mut apart, mut alike) = (Vec::new(), Vec::new());
     for (cipher, placed) in by_cipher(pivot, path) {
         let base = by_cipher(pivot, other).find(|(own, _)| *own == cipher);
         let cost = |placed: Placed<'_>| placed.figures.cost_ns_per_kib.both;
-        match quotient(cost(placed), base.and_then(|(_, base)| cost(base))) {
+        let base = base.and_then(|(_, base)| cost(base));
+        match quotient_of_costs(estimates, cost(placed), base) {
             Quotient::Times(times) => apart.push(format!("{times:.2} times ({cipher})")),
             Quotient::Indistinct => alike.push(cipher.to_owned()),
             Quotient::Unknown => {}

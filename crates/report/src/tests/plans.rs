@@ -486,6 +486,11 @@ fn udp_says_what_datagrams_cost_and_what_was_lost() {
 fn a_proxy_has_a_cost_of_its_own_and_splice_a_size_from_which_it_pays() {
     let made = proxy();
     insta::assert_snapshot!("plan_proxy_100", shown(&made, 100));
+    // What the controls could not have seen is not said.
+    let mut blunt = made.clone();
+    blunt.1.verdict.resolution = Some(1.5);
+    let text = shown(&blunt, 2000);
+    assert!(!text.contains("splice costs less"), "{text}");
     let mut together = made;
     together.1.sides_apart = false;
     let text = shown(&together, 2000);
@@ -500,11 +505,9 @@ fn clients_have_packets_and_a_rate_below_which_sendfile_stops_paying() {
     assert!(!text.contains("op speed") && !text.contains("chosen so that"), "{text}");
     insta::assert_snapshot!("plan_clients_100", text);
     let sentence = |made: &Made| shown(made, 2000).trim_end().lines().last().unwrap().to_owned();
-    let mut together = made.clone();
-    together.1.sides_apart = false;
-    assert!(
-        sentence(&together).starts_with("For both ends, which are not told apart here, with 100")
-    );
+    let mut alone = made.clone();
+    alone.1.sender_alone = true;
+    assert!(sentence(&alone).starts_with("For the sender alone, with 100"));
     // Compared with themselves in another state of the host, paths are not compared with others.
     let mut states = made;
     states
