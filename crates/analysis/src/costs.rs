@@ -339,7 +339,11 @@ fn burned_ns(
         .filter(|(cpu, _)| free || **cpu == fixed.sender_cpu)
         .filter_map(|(_, rate)| rate)
         .collect();
-    let units = sent as f64 / 1e6 * units_per_mb;
+    // What burns beside a server counts what it has burned.
+    let units = match (trial.opened.burned_units, trial.closed.burned_units) {
+        (Some(from), Some(to)) => to.checked_sub(from)? as f64,
+        _ => sent as f64 / 1e6 * units_per_mb,
+    };
     (!rates.is_empty()).then(|| units * rates.len() as f64 / rates.iter().sum::<f64>())
 }
 

@@ -57,6 +57,10 @@ pub struct Reading {
     /// ([`Cell::burn_softirq_ns_per_mb`](crate::Cell::burn_softirq_ns_per_mb); since format 3.5).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub burned_ns: Option<u64>,
+    /// A soaker's units of work that were burned beside a server, on its CPU: only in runs of a
+    /// server (since format 4).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub burned_units: Option<u64>,
     /// Hardware events on the CPUs of the flows, read with the soakers: only in runs with
     /// `--counters` (since format 4).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

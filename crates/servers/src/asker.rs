@@ -203,14 +203,6 @@ impl Asker {
         }
     }
 
-    /// Bytes of bodies so far, where knowing them takes no more than a look at memory.
-    pub(super) fn body_bytes_at_a_glance(&self) -> Option<u64> {
-        match self {
-            Self::Here(load) => Some(load.counts().body_bytes),
-            Self::There(_) | Self::Generator(_) | Self::H2load(_) | Self::Nfs(_) => None,
-        }
-    }
-
     /// CPU time on this machine of all that has asked, between phases. A generator ends with its
     /// phase, and the process that keeps it, which zc waits for.
     pub(super) fn cpu_ns_so_far(&self) -> u64 {

@@ -85,7 +85,7 @@ impl ServerRig {
     /// A CPU may not be used, SCHED_IDLE is refused, or /proc/stat cannot be read.
     pub fn new(setup: ServerSetup) -> Result<Self> {
         let ServerSetup { links, load, origin_of, served, behind, fixed, timing, replayed } = setup;
-        let beside = BesideServer::start(fixed.sender_cpu, load.clone())?;
+        let beside = BesideServer::start(fixed.sender_cpu)?;
         let below = served.soakers_below();
         let machine = Machine::below(below, &fixed.soaked_cpus, fixed.soaker)?;
         // What this thread does is not the server's either. (Where it may not choose, it is noise.)
@@ -325,6 +325,7 @@ impl ServerRig {
         let at_ns = monotonic_ns();
         let server_ns = self.served.cpu_ns() + self.beside.cpu_ns();
         (into.sender.at_ns, into.sender.cpu_ns) = (at_ns, server_ns);
+        into.burned_units = Some(self.beside.units());
         let load_ns = self.load.cpu_ns() + self.behind_ns();
         (into.receiver.at_ns, into.receiver.cpu_ns) = (at_ns, load_ns);
     }
@@ -392,8 +393,9 @@ impl Bench for ServerRig {
             Some(begun) => begun.begin_ns,
             None => self.load.go(origin, pace)?,
         };
+        let mb_per_s = self.fixed.at(&cell.levels).rate_bytes_per_s / 1e6;
         let burned = cell.burn_units_per_mb.filter(|_| kind.is_soaked());
-        self.beside.go(burned, self.fixed.at(&cell.levels).rate_bytes_per_s);
+        self.beside.go(burned.map(|per_mb| per_mb * mb_per_s));
         let watched = match &begun {
             Some(begun) => self.watch_whole(begun, pace, &mut closed),
             None => {

@@ -15,40 +15,56 @@ const TIMED: u64 = 32;
 /// Number of timings, of which the shortest counts.
 const TIMINGS: usize = 8;
 
+/// Does units as they become due.
+#[derive(Debug)]
+pub struct Units {
+    done: u64,
+    state: u64,
+}
+
+impl Units {
+    /// None is done.
+    pub fn none() -> Self {
+        Self { done: 0, state: 1 }
+    }
+
+    /// Does units until so many are done in all, and calls `then` after each. Less than a unit is
+    /// left for the next time.
+    pub fn up_to(&mut self, due: f64, then: impl Fn()) {
+        while (self.done + 1) as f64 <= due {
+            self.state = one(self.state);
+            self.done += 1;
+            then();
+        }
+    }
+}
+
 /// Burns units in proportion to the bytes sent.
 #[derive(Debug)]
-pub struct Burner {
+pub(crate) struct Burner {
     units_per_byte: f64,
-    /// Units that are due, with a fraction.
+    /// Units that are due in all, with a fraction.
     due: f64,
     burst: u64,
-    state: u64,
+    units: Units,
 }
 
 impl Burner {
     /// A burner of so many units per MB (10^6 bytes).
-    pub fn new(units_per_mb: f64) -> Self {
-        Self { units_per_byte: units_per_mb / 1e6, due: 0.0, burst: 0, state: 1 }
+    pub(crate) fn new(units_per_mb: f64) -> Self {
+        Self { units_per_byte: units_per_mb / 1e6, due: 0.0, burst: 0, units: Units::none() }
     }
 
     /// Call it before each piece of so many bytes, with the number of its burst. What is due for
     /// earlier bursts is burned before a burst, when all of the last one has long been
     /// acknowledged: in the middle of a burst, the time that it takes would make room for more
-    /// acknowledgements. Less than a unit is left for the next time. Without pacing there are no
-    /// bursts, and nothing is burned.
-    pub fn before_piece(&mut self, bytes: usize, burst: u64) {
+    /// acknowledgements. Without pacing there are no bursts, and nothing is burned.
+    pub(crate) fn before_piece(&mut self, bytes: usize, burst: u64) {
         if burst != self.burst {
             self.burst = burst;
-            self.burn();
+            self.units.up_to(self.due, || {});
         }
         self.due += bytes as f64 * self.units_per_byte;
-    }
-
-    fn burn(&mut self) {
-        while self.due >= 1.0 {
-            self.due -= 1.0;
-            self.state = one(self.state);
-        }
     }
 }
 
@@ -79,11 +95,13 @@ mod tests {
         let mut burner = Burner::new(2.5);
         burner.before_piece(300_000, 1);
         burner.before_piece(1_000_000, 2);
-        assert_eq!(burner.state, 1, "three quarters of a unit were due");
-        assert!((burner.due - 3.25).abs() < 1e-9, "{burner:?}");
+        assert_eq!(burner.units.done, 0, "three quarters of a unit were due");
         burner.before_piece(0, 3);
-        assert!((burner.due - 0.25).abs() < 1e-9, "{burner:?}");
-        assert_eq!(burner.state, unit(unit(unit(1))));
+        assert_eq!(burner.units.done, 3, "3.25 were due");
+        assert_eq!(burner.units.state, unit(unit(unit(1))));
+        burner.before_piece(300_000, 3);
+        burner.before_piece(0, 4);
+        assert_eq!(burner.units.done, 4);
     }
 
     #[test]
@@ -92,11 +110,11 @@ mod tests {
         for _ in 0..3 {
             burner.before_piece(1_000_000, 1);
         }
-        assert_eq!(burner.state, 1);
+        assert_eq!(burner.units.done, 0);
         burner.before_piece(1_000_000, 2);
-        assert_eq!(burner.state, unit(unit(unit(1))));
+        assert_eq!(burner.units.done, 3);
         let mut unpaced = Burner::new(1.0);
         (0..9).for_each(|_| unpaced.before_piece(1_000_000, 0));
-        assert_eq!(unpaced.state, 1);
+        assert_eq!(unpaced.units.done, 0);
     }
 }

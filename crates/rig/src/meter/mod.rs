@@ -32,7 +32,8 @@ mod tasks;
 mod undisturbed;
 mod unit;
 
-pub use burner::{Burner, unit_time};
+pub(crate) use burner::Burner;
+pub use burner::{Units, unit_time};
 pub use cgroups::TopCgroups;
 pub use cpu_counters::CpuCounters;
 pub use doctor::meters;
@@ -49,6 +50,6 @@ pub use pinning::{bind_to, cannot_pin};
 pub use processes::{ByName, Processes};
 pub use sampler::{SampledThreads, Sampler};
 pub use service::{NetReading, Network, Target, TargetReading, socket_inodes};
-pub use soakers::Soakers;
+pub use soakers::{Soakers, lower};
 pub use soaking::{Below, Soaking};
 pub use tasks::{TaskMeter, workers_of};

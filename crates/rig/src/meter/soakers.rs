@@ -214,8 +214,12 @@ fn pin(cpu: usize) -> Result<i32> {
     Ok(sched::gettid())
 }
 
-/// Gives a thread the lowest scheduling class.
-fn lower(tid: i32) -> Result<()> {
+/// Gives a thread the soakers' scheduling class, the lowest. Call it from another thread: once it is
+/// lowered, it may not get its CPU for seconds.
+///
+/// # Errors
+/// SCHED_IDLE was refused.
+pub fn lower(tid: i32) -> Result<()> {
     sched::set_idle(tid).and_then(|()| sched::set_nice(tid, 19)).map_err(|error| {
         Error::unsupported(
             "soakers-not-idle",

@@ -134,6 +134,7 @@ prop_compose! {
             ksoftirqd_ns: has[6].then_some(n[5]),
             idle_ns: has[6].then_some(n[5]),
             burned_ns: has[5].then_some(n[6]),
+            burned_units: has[6].then_some(n[5]),
             counted: match has[7] {
                 true => vec![CpuCounts { cpu: 1, cycles: n[6], ..CpuCounts::default() }],
                 false => Vec::new(),

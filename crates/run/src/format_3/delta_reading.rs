@@ -261,6 +261,7 @@ impl Decoder {
             ksoftirqd_ns,
             idle_ns,
             burned_ns,
+            burned_units: None,
             counted: Vec::new(),
             cgroups_ns,
         })
