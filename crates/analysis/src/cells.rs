@@ -1,7 +1,7 @@
 //! Estimates of one cell of the plan: its cost, the ratio to its baseline, its top speed and its
 //! counters.
 
-use zc_stats::{huber_location, median};
+use zc_stats::{Wander, huber_location, median};
 
 use crate::account_kind::AccountKind;
 use crate::costs::{Side, TrialCost};
@@ -92,10 +92,15 @@ fn to_base(kept: &KeptBlocks, place: usize, side: Side) -> Option<RatioFigure> {
     ratio_of(kept, &to_base_pairs(kept, place, side), side, together)
 }
 
-/// The cost of a cell divided by that of any other one.
-pub(super) fn ratio_by(kept: &KeptBlocks, place: usize, by: usize) -> Option<RatioFigure> {
-    let together = kept.index.wander_together(place, by);
-    ratio_of(kept, &pairs(&kept.costs, place, &[by], Side::Both), Side::Both, together)
+/// The cost of a cell divided by that of any other one, where such ratios wander by so much.
+pub(super) fn ratio_by(
+    kept: &KeptBlocks,
+    place: usize,
+    by: usize,
+    wander: Option<Wander>,
+) -> Option<RatioFigure> {
+    let pairs = pairs(&kept.costs, place, &[by], Side::Both);
+    ratio(&pairs, kept.level, wander).map(|ratio| ratio_figure(&ratio, kept.header.plan.target))
 }
 
 /// The ratio of pairs of costs, which wander `together` or not.

@@ -106,7 +106,7 @@ fn stand(together: &Together, must_save: bool) -> bool {
 
 fn add_nothing(verdict: &mut LineVerdict) {
     if let LineVerdict::Change { saves, p99_falls } = *verdict {
-        *verdict = LineVerdict::AddsNothing { saves, p99_falls };
+        *verdict = LineVerdict::NotNeeded { saves, p99_falls };
     }
 }
 

@@ -99,9 +99,13 @@ pub(super) fn seems_fallen(run: &Pair) -> Option<f64> {
     Scatter(0.0).fallen(&[*run])
 }
 
-/// Whether p99 may fall by more than a quarter: it seems to, or there are too few requests to tell.
-pub(super) fn may_fall(run: &Pair) -> bool {
-    log_ratio(run).is_none_or(|log| log < FALLEN.ln())
+/// Whether p99 may fall by more than a quarter, and by more than a tenth of the present one: it
+/// seems to, or there are too few requests to tell. Of a p99 that is a twentieth of the present one
+/// a quarter is hardly anything, and scatters by more.
+pub(super) fn may_fall(run: &Pair, present: &Latency) -> bool {
+    let (less, more) = run;
+    let is_much = more.p99_ns as f64 - less.p99_ns as f64 > (RISEN - 1.0) * present.p99_ns as f64;
+    log_ratio(run).is_none_or(|log| is_much && log < FALLEN.ln())
 }
 
 #[cfg(test)]
@@ -139,10 +143,17 @@ mod tests {
     fn a_few_requests_have_no_p99() {
         let few = Latency { requests: 999, ..latency(10) };
         assert_eq!(seems_fallen(&(few, latency(1_000))), None);
-        assert!(may_fall(&(few, latency(1_000))) && may_fall(&(latency(700), latency(1_000))));
-        assert!(!may_fall(&(latency(800), latency(1_000))));
+        assert!(may_fall(&(few, latency(1_000)), &latency(1_000)));
         assert_eq!(Scatter(0.0).risen(&[(latency(1_000), few)]), None);
         assert_eq!(Scatter(0.0).risen(&[(latency(1_000), latency(0))]), None);
         assert_eq!(Scatter(0.0).risen(&[]), None);
+    }
+
+    #[test]
+    fn p99_may_fall_by_a_quarter_that_is_a_tenth_of_the_present_one() {
+        let falls = |from, to, present| may_fall(&(latency(to), latency(from)), &latency(present));
+        assert!(falls(1_000, 700, 1_000) && falls(1_000, 700, 2_900));
+        assert!(!falls(1_000, 800, 1_000), "it is a fifth");
+        assert!(!falls(1_000, 700, 3_100), "it is less than a tenth of the present one");
     }
 }

@@ -112,8 +112,9 @@ pub enum LineVerdict {
         /// Share by which p99 falls, where it does so by more than chance.
         p99_falls: Option<f64>,
     },
-    /// It is to be changed by itself, and adds nothing beside the lines that are.
-    AddsNothing {
+    /// It helps by itself, and was not shown to add anything beside the lines that are to be
+    /// changed.
+    NotNeeded {
         /// Share of the present cost that it saves by itself; `None` where it saves none.
         saves: Option<f64>,
         /// Share by which p99 falls by itself, where it does so by more than chance.

@@ -2,45 +2,69 @@
 //!
 //! The lines are added one after the other, in an order that is fixed before they are measured:
 //! those that save most first, and those that only lower p99 last, as one of these may cost CPU
-//! beside the others. Each step is a state of one run, and the answer is the shortest step that is
-//! shown to cost at most a margin more than the cheapest, with a p99 that does not seem to be
-//! higher. Leaving out each line by itself would not do: of two lines that do the same each adds
-//! nothing beside the other, and both would go.
+//! beside the others. Each step is a state of one run. The answer is the shortest step than which no
+//! other is shown to be better: to cost less, or to have a lower p99 and not to cost more. So a line
+//! that is advised is shown to add something to those before it, and what the others add is less
+//! than this run can show. Leaving out each line by itself would not do: of two lines that do the
+//! same each adds nothing beside the other, and both would go.
 //!
-//! The cheapest step is all lines, unless others are shown to cost less: a line in the middle may
-//! cost CPU beside those before it, and one after it save less than that.
-//!
-//! Any step may be the cheapest, and any may be enough, so the intervals are Bonferroni's. That any
-//! line goes that saves more than the margin beside those that stay has a chance of at most 5 %:
-//! 2.5 %, the error at one end of an interval, for which step is the cheapest, and as much for which
-//! are enough. Taking lines away from the end until the first step that is not shown to be enough
-//! would ask for no correction. But a line that costs CPU beside the others ends that walk in one
-//! run and not in the next, and their advice differs by lines that add nothing.
+//! The intervals are Bonferroni's, over the other steps: that the shortest of equally good ones is
+//! beaten has a chance of at most 2.5 %, the error at one end of an interval. Asking the other way
+//! round, whether a shorter step is shown to cost at most 5 % more than the best, gave advice that
+//! changed from run to run: a line that adds 1.5 % was within the margin in every second one.
 
 use super::latency::may_fall;
 use super::model::Step;
 use super::phase::{Phase, State};
 use super::states::step_name;
 use crate::cells::ratio_by;
+use crate::costs::Side;
 use crate::interim::level_of;
 use crate::kept::KeptBlocks;
-use crate::model::verdict::{Comparison, EQUIVALENCE_MARGIN};
+use crate::model::figure::RatioFigure;
+use crate::model::verdict::Comparison;
+use crate::ratios::pairs;
+use crate::wanders::wander_of_pairs;
+use zc_stats::Wander;
 
-/// The share of what the cheapest step saves that may be lost.
-const MOST_LOST: f64 = 0.5;
+/// The costs of the steps of a run, divided by each other. What the present state wanders by, which
+/// under a congestion control that paces is most, is in all ratios to it and in none of these. They
+/// are widened by what they wander themselves: one figure for all, from those to all lines.
+struct Among<'a> {
+    kept: KeptBlocks<'a>,
+    /// The places of the steps in the plan, from the first line on.
+    places: Vec<Option<usize>>,
+    wander: Option<Wander>,
+}
+
+impl<'a> Among<'a> {
+    fn new(kept: KeptBlocks<'a>, lines: usize) -> Self {
+        let place = |count: usize| kept.index.place(&step_name(count, lines));
+        let places: Vec<Option<usize>> = (1..=lines).map(place).collect();
+        let wander = places.split_last().and_then(|(all, fewer)| {
+            let by_all = |step: usize| Some(pairs(&kept.costs, step, &[(*all)?], Side::Both));
+            wander_of_pairs(fewer.iter().copied().flatten().filter_map(by_all))
+        });
+        Self { kept, places, wander }
+    }
+
+    /// The step of so many lines, divided by another one.
+    fn ratio(&self, lines: usize, by: usize) -> Option<RatioFigure> {
+        let place = |lines: usize| self.places.get(lines.checked_sub(1)?).copied().flatten();
+        ratio_by(&self.kept, place(lines)?, place(by)?, self.wander)
+    }
+}
 
 /// The steps of the run that has all of so many lines in one state, from the first line on.
 pub(super) fn steps(phase: Phase<'_>, lines: usize) -> Vec<Step> {
-    let kept = KeptBlocks::from_run(phase.run);
-    let all = kept.index.place(&step_name(lines, lines));
+    let among = Among::new(KeptBlocks::from_run(phase.run), lines);
     let step = |count: usize| {
         let label = step_name(count, lines);
         let state = phase.state(&label);
-        let place = kept.index.place(&label).filter(|_| count < lines);
         Step {
             lines: count,
             ratio: state.and_then(|state| state.cell.ratio.both),
-            by_all: place.and_then(|place| ratio_by(&kept, place, all?)),
+            by_all: among.ratio(count, lines).filter(|_| count < lines),
             latency: state.and_then(|state| state.latency()),
             broke: phase.broke(&label),
         }
@@ -48,47 +72,42 @@ pub(super) fn steps(phase: Phase<'_>, lines: usize) -> Vec<Step> {
     (1..=lines).map(step).collect()
 }
 
-/// How many of the lines are enough: all, unless fewer are shown to be. If they are to save CPU and
-/// all of them are not shown to, only those go without which less CPU is shown to be taken.
+/// How many of the lines are enough. If they are to save CPU, so many of them that CPU is shown to
+/// be saved; all, if no step is shown to.
 pub(super) fn enough(phase: Phase<'_>, steps: &[Step], must_save: bool) -> usize {
-    let Some((all, fewer)) = steps.split_last() else { return 0 };
+    let Some(all) = steps.last() else { return 0 };
     if !phase.estimates.verdict.stands() || all.broke.is_some() {
         return all.lines;
     }
-    let is_cheaper = |step: &Step| {
+    let saves = |step: &Step| {
         let state = phase.state(&step_name(step.lines, steps.len()));
         state.is_some_and(|state| cheaper(phase, &state))
     };
+    let serves = |step: &&Step| step.broke.is_none() && (!must_save || saves(step));
+    let steps_that_serve: Vec<&Step> = steps.iter().filter(serves).collect();
     let error = 1.0 - level_of(&phase.run.header.plan, phase.run.end.as_ref());
-    let kept = KeptBlocks::at_level(phase.run, 1.0 - error / fewer.len().max(1) as f64);
+    let others = steps.len().saturating_sub(1).max(1) as f64;
+    let among = Among::new(KeptBlocks::at_level(phase.run, 1.0 - error / others), steps.len());
     let control = 1.0 + phase.estimates.verdict.control_error.unwrap_or_default();
-    // At most so many times as much as another step does one cost.
-    let most_by = |step: &Step, by: &Step| {
-        let place = |step: &Step| kept.index.place(&step_name(step.lines, steps.len()));
-        let ratio = ratio_by(&kept, place(step)?, place(by)?)?;
-        Some(ratio.interval?.high? * control)
+    let costs_less = |step: &Step, than: &Step| {
+        let ratio = among.ratio(step.lines, than.lines);
+        let most = ratio.and_then(|ratio| ratio.interval?.high);
+        most.is_some_and(|most| most * control < 1.0)
     };
-    let works = |step: &&Step| step.broke.is_none();
-    let costs_less = |step: &&Step| most_by(step, all).is_some_and(|most| most < 1.0);
-    let by_all = |step: &Step| step.by_all.map_or(f64::INFINITY, |ratio| ratio.value);
-    let cheapest = fewer.iter().filter(works).filter(costs_less);
-    let cheapest = cheapest.min_by(|a, b| by_all(a).total_cmp(&by_all(b))).unwrap_or(all);
-    let saves = is_cheaper(cheapest);
-    if must_save && !saves {
-        return cheapest.lines;
-    }
-    let margin = match cheapest.ratio.filter(|_| saves) {
-        Some(ratio) => EQUIVALENCE_MARGIN.min(MOST_LOST * (1.0 - ratio.value)),
-        None => EQUIVALENCE_MARGIN,
+    let present = phase.present_latency();
+    let is_faster = |step: &Step, than: &Step| match (step.latency, than.latency, present) {
+        (Some(less), Some(more), Some(present)) => may_fall(&(less, more), &present),
+        _ => true,
     };
-    let is_enough = |step: &&Step| {
-        let is_as_fast = cheapest.latency.zip(step.latency).is_some_and(|both| !may_fall(&both));
-        is_as_fast
-            && (!saves || is_cheaper(step))
-            && most_by(step, cheapest).is_some_and(|most| most <= 1.0 + margin)
+    // As with a line by itself, no p99 is worth CPU.
+    let is_better = |step: &Step, than: &Step| {
+        costs_less(step, than) || is_faster(step, than) && !costs_less(than, step)
     };
-    let shorter = fewer.iter().take_while(|step| step.lines < cheapest.lines);
-    shorter.filter(works).find(is_enough).unwrap_or(cheapest).lines
+    let is_beaten = |step: &Step| {
+        let mut others = steps_that_serve.iter().filter(|other| other.lines != step.lines);
+        others.any(|other| is_better(other, step))
+    };
+    steps_that_serve.iter().find(|step| !is_beaten(step)).map_or(all.lines, |step| step.lines)
 }
 
 /// Whether a state of a run is shown to cost less than the present one.

@@ -173,7 +173,7 @@ fn lines_that_do_the_same_leave_the_best_of_them() {
     assert_eq!(answer.change, [0]);
     for at in [1, 2] {
         let verdict = &answer.lines[at].verdict;
-        assert!(matches!(verdict, LineVerdict::AddsNothing { saves: Some(_), .. }), "{verdict:?}");
+        assert!(matches!(verdict, LineVerdict::NotNeeded { saves: Some(_), .. }), "{verdict:?}");
     }
     let together = answer.together.unwrap();
     assert_eq!((together.lines.as_slice(), together.enough), (&[0, 1, 2][..], 1));
@@ -205,7 +205,7 @@ fn what_lowers_p99_and_costs_cpu_beside_the_others_goes() {
         assert_eq!((together.lines.as_slice(), together.enough), (&[0, 2, 1][..], 2));
         assert!(together.saves && (together.ratio.unwrap().value - 0.765).abs() < 0.02);
         let verdict = &answer.lines[1].verdict;
-        assert!(matches!(verdict, LineVerdict::AddsNothing { saves: None, .. }), "{verdict:?}");
+        assert!(matches!(verdict, LineVerdict::NotNeeded { saves: None, .. }), "{verdict:?}");
     }
 }
 

@@ -1,7 +1,7 @@
 //! Error rate and power of a whole tuning, on seeded machines whose truth is known.
 
 use super::steps::{self, enough};
-use super::worlds::{NEUTRAL, Truth, World, in_one, phase};
+use super::worlds::{NEUTRAL, Truth, World, phase};
 use super::*;
 
 /// A machine on which a cost scatters by 5 % from trial to trial and a p99 by 15 % from run to run.
@@ -89,7 +89,7 @@ fn lines_that_add_nothing_are_left_out_and_those_that_add_hardly_ever() {
         let world = World { blocks: 40, noise: 0.03, ..noisy(5000 + seed) };
         let answer = world.tune(&truths).answer();
         for (count, line) in std::iter::zip(&mut left_out, &answer.lines) {
-            *count += usize::from(matches!(line.verdict, LineVerdict::AddsNothing { .. }));
+            *count += usize::from(matches!(line.verdict, LineVerdict::NotNeeded { .. }));
         }
         let advised: Vec<usize> = [0, 1, 2, 3]
             .into_iter()
@@ -101,45 +101,41 @@ fn lines_that_add_nothing_are_left_out_and_those_that_add_hardly_ever() {
     assert!(left_out[2] >= 20 && left_out[3] >= 25, "{left_out:?} of {WORLDS}");
 }
 
-/// Four of five lines do the same, and the fifth saves as much beside the first as may be lost: each
-/// of the shorter steps could be taken for enough.
+/// The first of five lines does all: each of the longer steps could be taken for better.
 #[test]
-fn a_line_that_adds_the_margin_is_left_out_in_at_most_one_of_forty_tunings() {
+fn a_line_that_adds_nothing_is_advised_in_at_most_one_of_forty_tunings() {
     const WORLDS: u64 = 200;
-    let does = |cpu| Truth { cpu, does: Some("the same"), ..NEUTRAL };
-    let truths =
-        [does(0.7), does(0.75), does(0.8), does(0.85), Truth { cpu: 1.0 / 1.05, ..NEUTRAL }];
+    let longer = advise_more(WORLDS, |_| 1.0);
+    assert!(
+        longer <= WORLDS as usize / 40,
+        "{longer} of {WORLDS} tunings advise more than one line"
+    );
+    // The test sees lines that add something.
+    let longer = advise_more(20, |lines| if lines == 5 { 0.9 } else { 1.0 });
+    assert!(longer >= 18, "{longer} of 20 tunings advise the line that adds a tenth");
+}
+
+/// In how many of so many tunings more than the first of five lines are advised, where a step costs
+/// so many times as much as the first.
+fn advise_more(worlds: u64, by_first: impl Fn(usize) -> f64) -> usize {
     let states: Vec<_> = step_states(&[0, 1, 2, 3, 4])
-        .map(|(name, lines)| {
-            (name, in_one(&lines.iter().map(|at| truths[*at]).collect::<Vec<_>>()))
-        })
+        .map(|(name, lines)| (name, Truth { cpu: 0.7 * by_first(lines.len()), ..NEUTRAL }))
         .collect();
-    let left_out = (0..WORLDS).filter(|seed| {
+    let longer = (0..worlds).filter(|seed| {
         let world = World { blocks: 40, noise: 0.03, p99_noise: 0.0, ..noisy(6000 + seed) };
         let together = world.measure(3, &states);
         let phase = phase(&together);
-        enough(phase, &steps::steps(phase, 5), true) < 5
+        enough(phase, &steps::steps(phase, 5), true) > 1
     });
-    let left_out = left_out.count();
-    assert!(left_out <= WORLDS as usize / 40, "{left_out} of {WORLDS} tunings left it out");
-    assert!(left_out > 0, "the test is not at the margin");
+    longer.count()
 }
 
-/// As of nginx with bbr: after the first line one costs CPU beside it, and one saves it again.
+/// As of nginx with bbr: beside the first line the second adds 1.5 %, one costs CPU, and the others
+/// save it again.
 #[test]
 fn lines_that_take_and_save_again_hardly_change_the_advice_from_run_to_run() {
     const WORLDS: u64 = 100;
-    // All lines first.
-    let cpu = [0.671, 0.70, 0.76, 0.654, 0.654];
-    let states: Vec<_> = std::iter::zip(step_states(&[0, 1, 2, 3, 4]), cpu)
-        .map(|((name, _), cpu)| (name, Truth { cpu, ..NEUTRAL }))
-        .collect();
-    let first = (0..WORLDS).filter(|seed| {
-        let world = World { blocks: 40, noise: 0.05, ..noisy(7000 + seed) };
-        let together = world.measure(3, &states);
-        let phase = phase(&together);
-        enough(phase, &steps::steps(phase, 5), true) == 1
-    });
-    let first = first.count();
-    assert!(first >= 75, "{first} of {WORLDS} tunings advise the first line alone");
+    let by_first = |lines: usize| [1.0, 0.985, 1.165, 1.07, 1.026][lines - 1];
+    let longer = advise_more(WORLDS, by_first);
+    assert!(longer <= 25, "{longer} of {WORLDS} tunings advise more than the first line");
 }

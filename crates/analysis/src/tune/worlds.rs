@@ -20,7 +20,7 @@ pub(super) struct Truth {
 pub(super) const NEUTRAL: Truth = Truth { cpu: 1.0, p99: 1.0, does: None, beside: 1.0 };
 
 /// The truth about several lines: the effects of those that do different things add up.
-pub(super) fn in_one(truths: &[Truth]) -> Truth {
+fn in_one(truths: &[Truth]) -> Truth {
     let counts = |at: usize, of: fn(&Truth) -> f64| {
         let others = truths.iter().enumerate().filter(|(other, truth)| {
             truth.does.is_some() && truth.does == truths[at].does && *other != at

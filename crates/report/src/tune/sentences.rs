@@ -95,7 +95,7 @@ fn number_of_lines(count: usize) -> String {
     format!("{number} line{}", if count == 1 { "" } else { "s" })
 }
 
-/// What the lines do in one state, and which of them add nothing there.
+/// What the lines do in one state, and which of them are not needed there.
 fn together(answer: &Answer) -> Vec<String> {
     let Some(together) = &answer.together else {
         let unknown = "What they save together is not known: they were measured one by one, and \
@@ -134,10 +134,10 @@ fn together(answer: &Answer) -> Vec<String> {
     }
     let go = &lines[*enough..];
     if let Some(by_all) = steps.get(enough - 1).and_then(|step| step.by_all) {
-        let (add, them) = if go.len() == 1 { ("adds", "it") } else { ("add", "them") };
+        let (were, them) = if go.len() == 1 { ("was", "it") } else { ("were", "them") };
         all.push(format!(
-            "{} {} and {add} nothing beside {}: without {them} a request takes no more CPU than \
-             with all ({}).",
+            "{} {} and {were} not shown to add anything beside {} (cost without {them} by cost \
+             with all: {}).",
             names(go),
             help_alone(go.len()),
             if stay.len() == 1 { "this one" } else { "these" },
@@ -219,7 +219,7 @@ fn paced(answer: &Answer) -> Option<String> {
         matches!(
             line.verdict,
             LineVerdict::Change { p99_falls: Some(_), .. }
-                | LineVerdict::AddsNothing { p99_falls: Some(_), .. }
+                | LineVerdict::NotNeeded { p99_falls: Some(_), .. }
                 | LineVerdict::CostsLatency { .. }
         )
     });

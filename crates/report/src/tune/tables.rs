@@ -161,7 +161,7 @@ pub(super) fn order(answer: &Answer) -> Vec<&LineAnswer> {
 fn rank(verdict: &LineVerdict) -> u8 {
     match verdict {
         LineVerdict::Change { .. } => 0,
-        LineVerdict::AddsNothing { .. } => 1,
+        LineVerdict::NotNeeded { .. } => 1,
         LineVerdict::CostsLatency { .. } => 2,
         LineVerdict::NotShown { .. } => 3,
         LineVerdict::Leave { .. } => 4,
@@ -174,7 +174,7 @@ fn rank(verdict: &LineVerdict) -> u8 {
 pub(super) fn word(verdict: &LineVerdict) -> &'static str {
     match verdict {
         LineVerdict::Change { .. } => "change",
-        LineVerdict::AddsNothing { .. } => "adds nothing",
+        LineVerdict::NotNeeded { .. } => "not needed",
         LineVerdict::CostsLatency { .. } => "costs latency",
         LineVerdict::Leave { .. } => "does nothing",
         LineVerdict::Worse { .. } => "worse",
@@ -189,7 +189,7 @@ fn tone(verdict: &LineVerdict) -> Option<Tone> {
     match verdict {
         LineVerdict::Change { .. } => Some(Tone::Less),
         LineVerdict::Worse { .. } => Some(Tone::More),
-        LineVerdict::AddsNothing { .. }
+        LineVerdict::NotNeeded { .. }
         | LineVerdict::CostsLatency { .. }
         | LineVerdict::NotShown { .. } => Some(Tone::Unclear),
         _ => None,

@@ -102,8 +102,8 @@ fn lines_that_add_nothing_beside_others_are_told_and_left_out() {
     let report = tuning.report([Some(2000.0), None], None);
     let words = flat(&report);
     assert!(words.starts_with("Change one line: a on (now: its default) (3"), "{words}");
-    let told = "b on and c on help by themselves and add nothing beside this one: without them a \
-                request takes no more CPU than with all (";
+    let told = "b on and c on help by themselves and were not shown to add anything beside this \
+                one (cost without them by cost with all: ";
     assert!(words.contains(told), "{words}");
     assert!(!report.diff.contains("b on"), "{}", report.diff);
     let table = tables::steps(&report.answer).unwrap().terminal(Layout::plain(100));
@@ -111,7 +111,7 @@ fn lines_that_add_nothing_beside_others_are_told_and_left_out() {
     assert!(rows[0].starts_with("a on ") && rows[0].ends_with(" enough"), "{table}");
     assert!(rows[1].starts_with("and b on ") && rows[2].starts_with("and c on "), "{table}");
     let document: serde_json::Value = serde_json::from_str(&json(&report)).unwrap();
-    assert_eq!(document["lines"][1]["verdict"], "adds-nothing");
+    assert_eq!(document["lines"][1]["verdict"], "not-needed");
     assert_eq!(document["together"]["enough"], 1);
     assert_eq!(html(&report).matches("and b on").count(), 1);
 }
