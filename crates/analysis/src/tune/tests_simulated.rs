@@ -105,24 +105,25 @@ fn lines_that_add_nothing_are_left_out_and_those_that_add_hardly_ever() {
 #[test]
 fn a_line_that_adds_nothing_is_advised_in_at_most_one_of_forty_tunings() {
     const WORLDS: u64 = 200;
-    let longer = advise_more(WORLDS, |_| 1.0);
+    // The noise is such that chance alone often seems to save 5 %.
+    let longer = advise_more(WORLDS, 0.2, |_| 1.0);
     assert!(
         longer <= WORLDS as usize / 40,
         "{longer} of {WORLDS} tunings advise more than one line"
     );
     // The test sees lines that add something.
-    let longer = advise_more(20, |lines| if lines == 5 { 0.9 } else { 1.0 });
+    let longer = advise_more(20, 0.03, |lines| if lines == 5 { 0.9 } else { 1.0 });
     assert!(longer >= 18, "{longer} of 20 tunings advise the line that adds a tenth");
 }
 
 /// In how many of so many tunings more than the first of five lines are advised, where a step costs
 /// so many times as much as the first.
-fn advise_more(worlds: u64, by_first: impl Fn(usize) -> f64) -> usize {
+fn advise_more(worlds: u64, noise: f64, by_first: impl Fn(usize) -> f64) -> usize {
     let states: Vec<_> = step_states(&[0, 1, 2, 3, 4])
         .map(|(name, lines)| (name, Truth { cpu: 0.7 * by_first(lines.len()), ..NEUTRAL }))
         .collect();
     let longer = (0..worlds).filter(|seed| {
-        let world = World { blocks: 40, noise: 0.03, p99_noise: 0.0, ..noisy(6000 + seed) };
+        let world = World { blocks: 40, noise, p99_noise: 0.0, ..noisy(6000 + seed) };
         let together = world.measure(3, &states);
         let phase = phase(&together);
         enough(phase, &steps::steps(phase, 5), true) > 1
@@ -136,6 +137,6 @@ fn advise_more(worlds: u64, by_first: impl Fn(usize) -> f64) -> usize {
 fn lines_that_take_and_save_again_hardly_change_the_advice_from_run_to_run() {
     const WORLDS: u64 = 100;
     let by_first = |lines: usize| [1.0, 0.985, 1.165, 1.07, 1.026][lines - 1];
-    let longer = advise_more(WORLDS, by_first);
-    assert!(longer <= 25, "{longer} of {WORLDS} tunings advise more than the first line");
+    let longer = advise_more(WORLDS, 0.03, by_first);
+    assert!(longer <= 2, "{longer} of {WORLDS} tunings advise more than the first line");
 }
