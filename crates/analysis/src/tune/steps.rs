@@ -10,8 +10,8 @@
 //!
 //! Without the margin a line that adds 1.5 % came and went with the width of the intervals.
 //!
-//! The intervals are Bonferroni's, over the other steps: that the shortest of equally good ones is
-//! beaten has a chance of at most 2.5 %, the error at one end of an interval.
+//! The intervals are Bonferroni's, over the other steps: that the shortest of equally cheap ones
+//! is beaten by another's CPU has a chance of at most 2.5 %, the error at one end of an interval.
 
 use super::latency::may_fall;
 use super::model::Step;
