@@ -99,13 +99,16 @@ pub(super) fn ratio_by(
     by: usize,
     wander: Option<Wander>,
 ) -> Option<RatioFigure> {
-    let pairs = pairs(&kept.costs, place, &[by], Side::Both);
-    ratio(&pairs, kept.level, wander).map(|ratio| ratio_figure(&ratio, kept.header.plan.target))
+    widened(kept, &pairs(&kept.costs, place, &[by], Side::Both), wander)
 }
 
 /// The ratio of pairs of costs, which wander `together` or not.
 fn ratio_of(kept: &KeptBlocks, pairs: &[Pair], side: Side, together: bool) -> Option<RatioFigure> {
-    let wander = kept.wanders.ratios(side).filter(|_| !together);
+    widened(kept, pairs, kept.wanders.ratios(side).filter(|_| !together))
+}
+
+/// The ratio of pairs of costs, whose interval is widened by so much wander.
+fn widened(kept: &KeptBlocks, pairs: &[Pair], wander: Option<Wander>) -> Option<RatioFigure> {
     ratio(pairs, kept.level, wander).map(|ratio| ratio_figure(&ratio, kept.header.plan.target))
 }
 

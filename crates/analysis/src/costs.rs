@@ -775,6 +775,24 @@ mod tests {
     }
 
     #[test]
+    fn units_that_were_counted_beside_a_server_are_those_that_were_burned() {
+        let mut run = with_a_server(&quiet());
+        run.header.plan.cells[0].burn_units_per_mb = Some(100.0);
+        let burned = |run: &Run| costs_of(run, &run.blocks[0])[0].unwrap().burned.unwrap().task_ns;
+        let mut count = |units: u64| {
+            for slot in &mut run.blocks[0].slots {
+                if let Slot::Trial(trial) = slot {
+                    trial.opened.burned_units = Some(7);
+                    trial.closed.burned_units = Some(7 + units);
+                }
+            }
+            burned(&run)
+        };
+        let (once, twice) = (count(50), count(100));
+        assert!(once > 0.0 && (twice - 2.0 * once).abs() < 1e-6 * twice, "{once} {twice}");
+    }
+
+    #[test]
     fn the_placement_of_a_cell_decides_whether_its_sides_have_separate_costs() {
         let header = quiet().header();
         let at = |placement| Levels { placement: Some(placement), ..Levels::default() };

@@ -36,7 +36,8 @@ pub struct Cell {
     pub harness: Option<String>,
     /// Units of a soaker's work that the sender does in addition, per MB (10^6 bytes) that it
     /// sends: a known cost, which makes this copy of the reference the positive control (since
-    /// format 3.1).
+    /// format 3.1). Beside a server they are done evenly over time, for the bytes that are asked
+    /// for, and counted in [`Reading::burned_units`](crate::Reading::burned_units) (since format 4).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub burn_units_per_mb: Option<f64>,
     /// CPU time in nanoseconds that a BPF program burns in softirq context on the sender's CPU, per

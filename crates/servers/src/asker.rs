@@ -46,7 +46,6 @@ pub trait RemoteLoad: Send {
 }
 
 /// See the module.
-#[derive(Clone)]
 pub enum Asker {
     /// A thread of this process.
     Here(Arc<Load>),

@@ -5,7 +5,7 @@
 //!
 //! It burns evenly over time, in the soakers' scheduling class, and counts the units. Where it kept
 //! a CPU from the server, what arrived meanwhile was answered together, for less: under an access
-//! log's sizes a fifth less than was added was found when each response's share was burned after it,
+//! log's sizes a seventh less than was added was found when each response's share was burned after it,
 //! and a twelfth less when it was burned evenly in the class of the server.
 
 use std::sync::Arc;

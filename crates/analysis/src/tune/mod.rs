@@ -6,8 +6,8 @@
 //! their number ([`crate::Comparison`]). Nothing that was used to choose a line is used to test it,
 //! so the choice costs no error (D. R. Cox, A note on data-dependent choice of a test, Biometrika
 //! 62, 1975, 441-444). The **together** run has all lines that are to be changed in one state, as
-//! effects do not add up, and fewer and fewer of them in others: those that are not shown
-//! to add anything are left out (see `steps.rs`).
+//! effects do not add up, and fewer and fewer of them in others: those that are not
+//! shown to add anything are left out (see `steps.rs`).
 //!
 //! Without a confirming run (interrupted, or no budget for it) the verdicts of the screening stand:
 //! they are corrected for the number of all its lines.
