@@ -29,6 +29,8 @@ pub struct ServerCopy {
     pub words: Vec<String>,
     /// The listening socket that it is given; `None`: it makes its own.
     pub listener: Option<Listening>,
+    /// Variables of its environment beside those that it inherits.
+    pub variables: Vec<(String, String)>,
     /// The file that it writes errors to. Why it could not be started is written there, too.
     pub errors: PathBuf,
 }
@@ -105,7 +107,11 @@ fn start(copy: &ServerCopy) -> Result<Child> {
         return Err(Error::failed("copies-unreadable", "a copy names no program"));
     };
     let mut command = Command::new(program);
-    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null());
+    command
+        .args(arguments)
+        .envs(copy.variables.iter().cloned())
+        .stdin(Stdio::null())
+        .stdout(Stdio::null());
     if let Some(listening) = &copy.listener {
         spawn::inherit(&mut command, listening.open()?, FIRST_FREE);
         command.env("NGINX", format!("{FIRST_FREE};"));
@@ -153,6 +159,7 @@ mod tests {
                 congestion: Some("none".to_owned()),
                 notsent_lowat: None,
             }),
+            variables: Vec::new(),
             errors: errors.clone(),
         };
         assert!(started(&copy).is_none());
@@ -160,6 +167,10 @@ mod tests {
         assert!(said.contains("TCP_CONGESTION to none") && said.ends_with('\n'), "{said}");
         let other = ServerCopy { listener: None, ..copy };
         assert!(started(&other).unwrap().wait().unwrap().success());
+        let asks = ["sh", "-c", "test \"$A\" = b"].map(str::to_owned).to_vec();
+        let variables = vec![("A".to_owned(), "b".to_owned())];
+        let told = ServerCopy { words: asks, variables, ..other };
+        assert!(started(&told).unwrap().wait().unwrap().success());
     }
 
     #[test]

@@ -42,6 +42,13 @@ pub enum Change {
         /// `131072`.
         value: String,
     },
+    /// A variable of the server's environment.
+    Variable {
+        /// `GOGC`.
+        name: String,
+        /// `400`.
+        value: String,
+    },
 }
 
 /// A candidate, or why it is not tried here.
@@ -111,6 +118,7 @@ impl Change {
                 format!("listen {name}")
             }
             Self::Sysctl { name, .. } => format!("sysctl {name}"),
+            Self::Variable { name, .. } => format!("env {name}"),
         }
     }
 }

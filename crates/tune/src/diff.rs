@@ -20,8 +20,8 @@ pub(crate) struct Piece {
     pub(crate) text: String,
 }
 
-/// Pieces of files, by their indices, as a unified diff for `patch -p0 -d /`; sysctls among the
-/// changes follow as a comment.
+/// Pieces of files, by their indices, as a unified diff for `patch -p0 -d /`; sysctls and
+/// variables among the changes follow as comments.
 ///
 /// GNU patch takes absolute paths only in `/`, hence `-d /`, and refuses a path that is a link, as
 /// those in `sites-enabled` are. Who can resolve links sets [`File::path`] before.
@@ -39,13 +39,22 @@ pub(crate) fn unified(files: &[File], pieces: Vec<(usize, Piece)>, changes: &[&C
             write_file(&mut out, file, pieces);
         }
     }
+    let mut last = "";
     for change in changes {
-        if let Change::Sysctl { name, value } = change {
-            if !out.contains("# /etc/sysctl.d/") {
-                out.push_str("# /etc/sysctl.d/90-zc-tune.conf:\n");
+        let (place, line) = match change {
+            Change::Sysctl { name, value } => {
+                ("/etc/sysctl.d/90-zc-tune.conf:", format!("{name} = {value}"))
             }
-            let _ = writeln!(out, "# {name} = {value}");
+            Change::Variable { name, value } => {
+                ("of the service (systemctl edit):", format!("Environment={name}={value}"))
+            }
+            Change::Directive { .. } | Change::Listen { .. } => continue,
+        };
+        if place != last {
+            let _ = writeln!(out, "# {place}");
+            last = place;
         }
+        let _ = writeln!(out, "# {line}");
     }
     out
 }

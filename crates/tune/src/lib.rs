@@ -2,11 +2,12 @@
 //!
 //! Nothing here opens a file, starts a program or reads a clock. Who asks a server how it was
 //! built, writes copies and measures them is the program `zc`. A further server is a folder beside
-//! [`nginx`], [`apache`] and [`haproxy`] with a type that is [`Configured`].
+//! [`nginx`], [`apache`], [`haproxy`] and [`caddy`] with a type that is [`Configured`].
 
 #![forbid(unsafe_code)]
 
 pub mod apache;
+pub mod caddy;
 mod candidate;
 mod configured;
 mod copy;

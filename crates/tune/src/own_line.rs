@@ -50,8 +50,8 @@ pub(crate) fn candidate(name: String, present: String, change: Change) -> Candid
     }
 }
 
-/// The words behind `sysctl`: the line as it is told, and the change.
-pub(crate) fn sysctl(line: &str, args: &[String]) -> Result<(String, Change)> {
+/// The candidate of the words behind `sysctl`.
+pub(crate) fn of_sysctl(line: &str, args: &[String], facts: &Facts) -> Result<Candidate> {
     let help = "for example: --try 'sysctl net.ipv4.tcp_notsent_lowat=131072'";
     let text = args.join(" ");
     let Some((name, value)) = text.split_once('=') else {
@@ -71,15 +71,7 @@ pub(crate) fn sysctl(line: &str, args: &[String]) -> Result<(String, Change)> {
                    are the whole machine's";
         return Err(refused("sysctl-of-the-machine", line, why).help(help));
     }
-    Ok((format!("sysctl {name}={value}"), Change::Sysctl { name, value: value.to_owned() }))
-}
-
-/// The candidate of the words behind `sysctl`.
-pub(crate) fn of_sysctl(line: &str, args: &[String], facts: &Facts) -> Result<Candidate> {
-    let (name, change) = sysctl(line, args)?;
-    let present = match &change {
-        Change::Sysctl { name, .. } => facts.sysctl_in_words(name),
-        _ => String::new(),
-    };
-    Ok(candidate(name, present, change))
+    let present = facts.sysctl_in_words(&name);
+    let text = format!("sysctl {name}={value}");
+    Ok(candidate(text, present, Change::Sysctl { name, value: value.to_owned() }))
 }

@@ -62,6 +62,15 @@ pub(crate) fn first_places(mut places: Vec<String>) -> String {
     format!("{}{more}", places.join(", "))
 }
 
+/// The sentence about so many lines that forward, in a copy.
+pub(crate) fn lead_nowhere(lines: usize) -> Option<String> {
+    match lines {
+        0 => None,
+        1 => Some("1 line that forwards leads nowhere: it would answer 502".to_owned()),
+        _ => Some(format!("{lines} lines that forward lead nowhere: they would answer 502")),
+    }
+}
+
 /// Sentences about lines that may answer in place of the files, from the words and the position of
 /// each.
 pub(crate) fn may_answer(lines: impl Iterator<Item = (String, String)>) -> Vec<String> {

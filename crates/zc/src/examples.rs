@@ -141,6 +141,17 @@ const TUNE_HAPROXY: &[Example] = &[
     ),
 ];
 
+const TUNE_CADDY: &[Example] = &[
+    (
+        "zc tune caddy --log /var/log/caddy/access.log",
+        "this machine's Caddy under its own log's requests, in 10 minutes",
+    ),
+    (
+        "zc tune caddy -c Caddyfile --try 'env GOGC=800' -o tune.html",
+        "another configuration, with a line of yours, also as a page",
+    ),
+];
+
 const ADVISE: &[Example] = &[
     (
         "zc advise /var/log/nginx/access.log*",
@@ -206,6 +217,7 @@ pub(super) fn for_command(command: &str) -> &'static [Example] {
         "zc tune nginx" => TUNE_NGINX,
         "zc tune apache" => TUNE_APACHE,
         "zc tune haproxy" => TUNE_HAPROXY,
+        "zc tune caddy" => TUNE_CADDY,
         "zc fleet" => FLEET,
         "zc trend" => TREND,
         "zc export" => EXPORT,

@@ -16,7 +16,7 @@ use super::tree::{Config, Directive, NEW};
 use super::upstream;
 use crate::Change;
 use crate::copy::{Copy, Shadow};
-use crate::site::{Scheme, Site};
+use crate::site::{self, Scheme, Site};
 
 /// Of the main context: what the copy says itself, or what is the live process's alone.
 const OF_THE_PROCESS: [&str; 9] = [
@@ -72,14 +72,7 @@ impl Config {
         };
         let main = copying.main(main);
         let Copying { mut said, reads, forwarded, .. } = copying;
-        match forwarded {
-            0 => {}
-            1 => said.push("1 line that forwards leads nowhere: it would answer 502".to_owned()),
-            _ => {
-                let what = "lines that forward lead nowhere: they would answer 502";
-                said.push(format!("{forwarded} {what}"));
-            }
-        }
+        said.extend(site::lead_nowhere(forwarded));
         said.extend(outside(&main, shadow));
         Copy { text: render(&main), said, reads }
     }

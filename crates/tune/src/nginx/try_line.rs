@@ -57,7 +57,7 @@ pub fn try_line(line: &str, config: &Config, site: &Site, facts: &Facts) -> Resu
         return Err(Error::usage("no-line-to-try", "the line to try is empty").help(EXAMPLES));
     };
     let (name, change) = match name.as_str() {
-        "sysctl" => own_line::sysctl(line, args)?,
+        "sysctl" => return own_line::of_sysctl(line, args, facts),
         "listen" => listen_parameter(line, args)?,
         _ => directive(line, name, args)?,
     };
@@ -72,7 +72,7 @@ pub fn try_line(line: &str, config: &Config, site: &Site, facts: &Facts) -> Resu
             let own = all.iter().find(|own| parameter_name(own) == name);
             own.map_or_else(|| format!("listen without {name}"), |own| format!("listen {own}"))
         }
-        Change::Sysctl { name, .. } => facts.sysctl_in_words(name),
+        Change::Sysctl { .. } | Change::Variable { .. } => String::new(),
     };
     Ok(own_line::candidate(name, present, change))
 }

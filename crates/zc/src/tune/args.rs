@@ -28,6 +28,8 @@ pub(in super::super) enum TuneServer {
     Apache(Box<SiteArgs>),
     /// HAProxy: the same, for its haproxy.cfg, with an origin of zc's behind the copies
     Haproxy(Box<SiteArgs>),
+    /// Caddy: the same, for its Caddyfile
+    Caddy(Box<SiteArgs>),
 }
 
 /// Options of `zc tune SERVER`.

@@ -105,11 +105,12 @@ impl<'a> Copies<'a> {
             let key = folder.write("key.pem", stand_in.key)?;
             let name = |path: PathBuf| path.to_string_lossy().into_owned();
             shadow.certificate = Some((name(certificate), name(key)));
-            said.push(format!(
-                "a certificate of zc's ({}) stands in for the site's, whose key this user may not \
-                 read",
-                stand_in.kind
-            ));
+            let whose = match site.certificates.is_empty() {
+                true => "which the server gets by itself",
+                false => "whose key this user may not read",
+            };
+            let kind = stand_in.kind;
+            said.push(format!("a certificate of zc's ({kind}) stands in for the site's, {whose}"));
         }
         Ok(Self { server, configured, folder, shadow, said })
     }
@@ -134,6 +135,9 @@ impl<'a> Copies<'a> {
 
     /// Whether a change can be tried: of a line, by the server's own check.
     pub(super) fn fate(&self, change: &Change) -> Fate {
+        if matches!(change, Change::Variable { .. }) {
+            return Fate::Tried;
+        }
         if let Change::Sysctl { name, value } = change {
             let why = self.server.why_no_socket().map(str::to_owned);
             return match why.or_else(|| why_not(name, value)) {
@@ -206,6 +210,7 @@ impl<'a> Copies<'a> {
             copies.push(ServerCopy {
                 words: self.server.start(&place, &log),
                 listener: listening(port, &state.changes),
+                variables: variables(&state.changes),
                 errors: log.clone(),
             });
             errors.push(log);
@@ -267,6 +272,15 @@ fn listening(port: u16, changes: &[&Change]) -> Option<Listening> {
         congestion,
         notsent_lowat,
     })
+}
+
+/// The variables of a copy with such changes.
+fn variables(changes: &[&Change]) -> Vec<(String, String)> {
+    let of = |change: &&Change| match change {
+        Change::Variable { name, value } => Some((name.clone(), value.clone())),
+        _ => None,
+    };
+    changes.iter().filter_map(of).collect()
 }
 
 /// The name that a copy is asked by: the site's, where it is one.

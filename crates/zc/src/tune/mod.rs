@@ -2,12 +2,13 @@
 //! of it under the mix of requests of its own log.
 //!
 //! Data passes once: the configuration is read by what is its server's own ([`server`], [`nginx`],
-//! [`apache`], [`haproxy`]), its lines become candidates (`zc_tune`), the log becomes a mix
+//! [`apache`], [`haproxy`], [`caddy`]), its lines become candidates (`zc_tune`), the log becomes a mix
 //! ([`mix`]), each candidate becomes a copy in a folder of zc's ([`copies`]), the copies are states
 //! of up to three runs ([`phases`]), and these are the answer.
 
 mod apache;
 mod args;
+mod caddy;
 mod copies;
 mod haproxy;
 mod http2;
@@ -25,6 +26,7 @@ use std::collections::HashSet;
 
 use self::apache::Apache;
 use self::args::{SiteArgs, TuneServer};
+use self::caddy::Caddy;
 use self::copies::Copies;
 use self::haproxy::HAProxy;
 use self::mix::Mix;
@@ -51,14 +53,17 @@ use zc_tune::{Candidate, Change, Offer};
 /// - [`ErrorKind::NothingKept`]: no block counts.
 /// - [`ErrorKind::Interrupted`]: Ctrl-C; what was found by then has been printed.
 pub(super) fn run(args: &TuneArgs) -> Result<()> {
-    let (TuneServer::Nginx(site) | TuneServer::Apache(site) | TuneServer::Haproxy(site)) =
-        &args.server;
+    let (TuneServer::Nginx(site)
+    | TuneServer::Apache(site)
+    | TuneServer::Haproxy(site)
+    | TuneServer::Caddy(site)) = &args.server;
     site.out.as_deref().map_or(Ok(()), replace::check)?;
     let conf = site.conf.as_deref();
     match &args.server {
         TuneServer::Nginx(_) => tune(&Nginx::find(conf)?, site),
         TuneServer::Apache(_) => tune(&Apache::find(conf)?, site),
         TuneServer::Haproxy(_) => tune(&HAProxy::find(conf)?, site),
+        TuneServer::Caddy(_) => tune(&Caddy::find(conf)?, site),
     }
 }
 

@@ -49,6 +49,7 @@ mod sweep;
 mod tls;
 mod tune;
 mod tune_apache;
+mod tune_caddy;
 mod tune_haproxy;
 mod udp;
 mod via;

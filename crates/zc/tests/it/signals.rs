@@ -198,6 +198,11 @@ const PLACES: &[(&str, &str, Try)] = &[
     ("tune haproxy", "--root", Not("a folder")),
     ("tune haproxy", "--runs", Not("a folder")),
     ("tune haproxy", "--out", Not("as that of report")),
+    ("tune caddy", "--conf", File("tune caddy --conf {}")),
+    ("tune caddy", "--log", File("tune caddy --log {}")),
+    ("tune caddy", "--root", Not("a folder")),
+    ("tune caddy", "--runs", Not("a folder")),
+    ("tune caddy", "--out", Not("as that of report")),
     ("install-classic", "DIR", File("install-classic {}")),
     ("generate", "DIR", File("generate man {}")),
 ];
