@@ -7,6 +7,9 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::str::Chars;
 
+/// What begins a variable.
+const OPEN: &str = "{$";
+
 /// A word.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Word {
@@ -47,7 +50,6 @@ struct Letters<'a> {
 impl<'a> Letters<'a> {
     /// The variable that begins where the text goes on: its value, and its length in the text.
     fn variable(&mut self) -> Option<(&'a str, usize)> {
-        const OPEN: &str = "{$";
         let rest = &self.text[self.at..];
         if self.is_plain || !rest.starts_with(OPEN) {
             return None;
@@ -79,6 +81,20 @@ impl<'a> Letters<'a> {
         self.at += letter.len_utf8();
         Some(letter)
     }
+}
+
+/// The variables of a text that have neither a value nor a default.
+pub(super) fn unset<'t>(
+    text: &'t str,
+    variables: &BTreeMap<String, String>,
+) -> impl Iterator<Item = &'t str> {
+    const LONGEST: usize = 100;
+    text.match_indices(OPEN).filter_map(|(at, _)| {
+        let rest = &text[at + OPEN.len()..];
+        let name = &rest[..rest.bytes().take(LONGEST).position(|byte| byte == b'}')?];
+        let is_known = name.is_empty() || name.contains(':') || variables.contains_key(name);
+        (!is_known).then_some(name)
+    })
 }
 
 /// What a word is in.
@@ -287,6 +303,12 @@ mod tests {
         ] {
             assert_eq!(words(text, &variables()), Err((line, why)), "{text}");
         }
+    }
+
+    #[test]
+    fn a_variable_without_a_value_and_a_default_is_known() {
+        let text = "{$A} {$B:x} {$ONE}:{$C:} {$} {$TWO} {$";
+        assert_eq!(unset(text, &variables()).collect::<Vec<_>>(), ["ONE", "TWO"]);
     }
 
     #[test]

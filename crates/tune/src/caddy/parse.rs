@@ -24,6 +24,10 @@ pub(super) struct Parser<'a> {
     pub(super) at: usize,
 }
 
+fn is_brace(word: &Word) -> bool {
+    word.is_brace("{") || word.is_brace("}")
+}
+
 impl Parser<'_> {
     /// What a file has that is imported into a block.
     pub(super) fn inside(mut self) -> Result<Vec<Line>, Fault> {
@@ -46,7 +50,7 @@ impl Parser<'_> {
             // More addresses follow a comma.
             while range.end > range.start
                 && self.words[range.end - 1].text.ends_with(',')
-                && self.words.get(self.at).is_some_and(|word| !word.is_brace("{"))
+                && self.words.get(self.at).is_some_and(|word| !is_brace(word))
             {
                 range.end = self.rest_of_line().end;
             }
@@ -73,7 +77,7 @@ impl Parser<'_> {
         let start = self.at;
         while let Some(word) = self.words.get(self.at) {
             let is_next = self.at > start && word.line > self.words[self.at - 1].last_line;
-            if is_next || word.is_brace("{") || word.is_brace("}") {
+            if is_next || is_brace(word) {
                 break;
             }
             self.at += 1;

@@ -273,6 +273,7 @@ mod tests {
     fn what_is_not_read_is_a_sentence_with_its_line() {
         for (text, part) in [
             (":80 {\n", "line 1: a block has no \"}\""),
+            ("a,\n}\n", "line 2: \"}\" ends no block"),
             (":80 {\n}\n}\n", "line 3: \"}\" ends no block"),
             (":80\nfile_server\n}\n", "line 3: \"}\" ends no block"),
             (":80 { file_server\n}\n", "line 1: behind \"{\" a line has to end"),

@@ -4,6 +4,7 @@ use zc_run::{Error, Result, escape};
 
 use super::address::{Address, addresses};
 use super::answer;
+use super::lex;
 use super::tree::{Config, Line, all};
 use crate::site::{self, Scheme, Site};
 
@@ -21,9 +22,8 @@ impl Config {
         let Some(&first) = sites.first() else {
             let main = escape(self.files.first().map_or("", |file| &file.path), 300);
             let message = format!("file \"{main}\" has no site");
-            return Err(
-                Error::input("no-http-server", message).help("caddy validate --config FILE")
-            );
+            let help = self.unset().unwrap_or_else(|| "caddy validate --config FILE".to_owned());
+            return Err(Error::input("no-http-server", message).help(help));
         };
         let find = |is_it: &dyn Fn(&Line) -> bool| {
             sites.iter().copied().find(|at| is_it(&self.blocks[*at]))
@@ -42,6 +42,16 @@ impl Config {
         Ok(self.describe(index, why))
     }
 
+    /// The sentence about variables that have no value.
+    fn unset(&self) -> Option<String> {
+        let all = self.files.iter().flat_map(|file| lex::unset(&file.text, &self.variables));
+        let mut names: Vec<String> = all.map(|name| escape(name, 60)).collect();
+        names.sort();
+        names.dedup();
+        let places = site::first_places(names);
+        (!places.is_empty()).then(|| format!("variables that zc's environment has not: {places}"))
+    }
+
     /// The addresses that are asked: those with TLS, or all where none has it.
     pub(super) fn asked<'s>(&self, site: &'s Line) -> (Scheme, Vec<Address<'s>>) {
         let all: Vec<Address<'s>> = addresses(site).collect();
@@ -58,6 +68,7 @@ impl Config {
             said.push("the site has http and https: https is tried".to_owned());
         }
         let found = answer::may_answer(block.children()).into_iter();
+        said.extend(self.unset());
         // With its block it would be too long for a sentence.
         said.extend(site::may_answer(found.map(|line| (line.words.join(" "), line.position()))));
         let of_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-');
@@ -147,11 +158,15 @@ mod tests {
             let text = format!("{{\n\tservers {{\n\t\t{servers}\n\t}}\n}}\n{address} {{\n}}\n");
             assert_eq!(site(&text).http2, is_spoken, "{text}");
         }
-        assert_eq!(site(":80 {\n}\n").name, "");
+        let found = site(":80 {\n\trespond {$B} {$A}\n}\n");
+        assert_eq!(found.name, "");
+        assert_eq!(found.said[0], "variables that zc's environment has not: A, B");
     }
 
     #[test]
     fn without_a_site_there_is_none() {
+        let error = read("{$NAME} {\n\tfile_server\n}\n").unwrap().site(None).unwrap_err();
+        assert_eq!(error.help.unwrap(), "variables that zc's environment has not: NAME");
         for text in ["", "{\n\tdebug\n}\n", "(a) {\n}\n"] {
             assert_eq!(read(text).unwrap().site(None).unwrap_err().id, "no-http-server", "{text}");
         }

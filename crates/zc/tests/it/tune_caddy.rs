@@ -23,7 +23,7 @@ impl Place {
             return None;
         }
         let folder = tempfile::tempdir().unwrap();
-        for name in ["zc", "tmp", "live", "site"] {
+        for name in ["zc", "tmp", "live", "site", "home"] {
             std::fs::create_dir(folder.path().join(name)).unwrap();
         }
         let place = Self { folder, port: free_port() };
@@ -62,7 +62,7 @@ impl Place {
 
     fn tune(&self, options: &[&str]) -> Command {
         let mut command = zc_in(&self.path().join("zc"), &["tune", "caddy"]);
-        command.env("TMPDIR", self.path().join("tmp"));
+        command.env("TMPDIR", self.path().join("tmp")).env("HOME", self.path().join("home"));
         command.arg("-c").arg(self.path().join("Caddyfile")).args(options);
         command
     }
@@ -81,8 +81,10 @@ impl Place {
         (names, log.lines().count())
     }
 
+    /// Nothing is left, and Caddy has saved nothing at home.
     fn is_alone(&self) -> bool {
-        nothing_is_left_in(&self.path().join("tmp"))
+        let home = std::fs::read_dir(self.path().join("home")).unwrap();
+        nothing_is_left_in(&self.path().join("tmp")) && home.count() == 0
     }
 }
 
