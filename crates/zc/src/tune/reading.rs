@@ -63,6 +63,8 @@ pub(super) fn printed(
     };
     let output = Command::new(program)
         .args(options)
+        // Caddy makes a folder at home whatever it is asked.
+        .env("HOME", "/dev/null")
         .stdin(Stdio::null())
         .output()
         .map_err(|error| failed(in_words(&error)))?;

@@ -115,7 +115,7 @@ fn lines_of_caddy_are_tried_on_copies_and_the_live_server_serves_on() {
         "--budget",
         "600s",
     ];
-    let lines = ["without log", "env GOGC=400"];
+    let lines = ["without log", "env GOGC 400"];
     let screened = screened(&mut place.tune(&options), &place.path().join("zc"), &lines);
     assert!(place.answers());
     let Some((_, output)) = screened else { return };
