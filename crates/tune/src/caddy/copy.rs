@@ -183,10 +183,10 @@ impl Copying<'_> {
         if line.word(0) == "log" {
             return own_words::log(line, "stdout");
         }
-        if let (true, Some(root)) = (line.word(0) == "root", &self.shadow.root) {
-            if let Some(last) = line.words.last_mut() {
-                last.clone_from(root);
-            }
+        if line.word(0) == "root"
+            && let (Some(last), Some(root)) = (line.words.last_mut(), &self.shadow.root)
+        {
+            last.clone_from(root);
         }
         line.block =
             line.block.map(|block| block.into_iter().map(|line| self.inside(line)).collect());

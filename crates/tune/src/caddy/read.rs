@@ -293,7 +293,7 @@ mod tests {
         assert!(read(&deep).unwrap_err().message.contains("more than 100 blocks"));
         let double = |n: u32| format!("(s{n}) {{\nimport s{0}\nimport s{0}\n}}\n", n - 1);
         let many: String = (1..25).map(double).collect();
-        let error = read(&format!("(s0) {{\ngzip\n}}\n{many}:80 {{\nimport s24\n}}\n"));
+        let error = read(&format!("(s0) {{\n}}\n{many}:80 {{\nimport s24\n}}\n"));
         assert!(error.unwrap_err().message.contains("more than 100,000 lines"));
     }
 }
