@@ -206,13 +206,26 @@ fn changes_are_a_diff_of_the_lines_they_are_in() {
             "servers protocols h1",
             "servers max_header_size 5mb",
             "without global debug",
+            "global metrics",
             "encode gzip",
         ],
-        "--- /e/Caddyfile\n+++ /e/Caddyfile\n@@ -1,9 +1,10 @@\n {\n-\tdebug\n \tservers \
+        "--- /e/Caddyfile\n+++ /e/Caddyfile\n@@ -1,9 +1,11 @@\n {\n-\tdebug\n+\tmetrics\n \tservers \
          {\n-\t\tprotocols h1 h2\n+\t\tmax_header_size 5mb\n+\t\tprotocols h1\n \t}\n }\n \
          :80\n+encode gzip\n \n file_server\n",
     );
     assert_eq!(read(":80 {\n}\n").diff(&[], &str::to_owned), "");
+}
+
+#[test]
+fn of_two_lines_that_set_the_same_the_last_counts() {
+    let caddy = read("a.test:8080, a.test:8081 {\n\tfile_server\n}\n");
+    let changes = tried(&caddy, &["encode zstd", "encode gzip"]);
+    let changes: Vec<&Change> = changes.iter().collect();
+    assert!(!caddy.diff(&changes, &str::to_owned).contains("zstd"));
+    let copy = caddy.copy(&shadow(), &changes).text;
+    assert!(copy.contains("encode gzip") && !copy.contains("zstd"), "{copy}");
+    // And two ports of one host are one.
+    assert_eq!(copy.matches("a.test").count(), 1, "{copy}");
 }
 
 #[test]
