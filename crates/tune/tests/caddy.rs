@@ -200,6 +200,19 @@ fn changes_are_a_diff_of_the_lines_they_are_in() {
          h1\n+\t\tmetrics\n+\t}\n+}\n+\n :80 {\n \tfile_server\n }\n# of the service (systemctl \
          edit):\n# Environment=GOGC=400\n",
     );
+    let several = ["global debug", "servers protocols h1", "servers metrics"];
+    diff(
+        ":80 {\n}\n",
+        &several,
+        "--- /e/Caddyfile\n+++ /e/Caddyfile\n@@ -1,2 +1,10 @@\n+{\n+\tdebug\n+\tservers \
+         {\n+\t\tprotocols h1\n+\t\tmetrics\n+\t}\n+}\n+\n :80 {\n }\n",
+    );
+    diff(
+        "{\n}\n:80 {\n}\n",
+        &several,
+        "--- /e/Caddyfile\n+++ /e/Caddyfile\n@@ -1,4 +1,9 @@\n {\n+\tdebug\n+\tservers \
+         {\n+\t\tprotocols h1\n+\t\tmetrics\n+\t}\n }\n :80 {\n }\n",
+    );
     diff(
         "{\n\tdebug\n\tservers {\n\t\tprotocols h1 h2\n\t}\n}\n:80\n\nfile_server\n",
         &[

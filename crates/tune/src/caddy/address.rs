@@ -53,8 +53,8 @@ impl Config {
         (of("http_port", "80"), of("https_port", "443"))
     }
 
-    /// Whether a site is asked over TLS at an address: Caddy has a certificate for each host that is
-    /// named, and for others where the site says so
+    /// Whether a site is asked over TLS at an address: Caddy has a certificate for each host that
+    /// is named, and for others where the site says so
     /// (<https://caddyserver.com/docs/automatic-https#activation>).
     pub(super) fn is_https(&self, site: &Line, address: &Address<'_>) -> bool {
         let (http, https) = self.ports();

@@ -1,8 +1,8 @@
 //! What changes mean for a configuration: which lines are put in, replaced or taken away.
 //!
-//! What a change sets is a directive of the site (`log`), a global option (`global debug`), or a line
-//! in `servers` among these (`servers protocols`). Its words are those of the line, none to take the
-//! line away.
+//! What a change sets is a directive of the site (`log`), a global option (`global debug`), or a
+//! line in `servers` among these (`servers protocols`). Its words are those of the line, none to
+//! take the line away.
 
 use super::tree::{Config, Line};
 use crate::Change;
@@ -20,8 +20,8 @@ pub(super) enum Edit {
     Replace(Path, Line),
     /// A line is the first in a block.
     Insert(Path, Line),
-    /// There is a block of global options, with this line in it.
-    NewGlobal(Line),
+    /// There is a block of global options, with these lines in it.
+    NewGlobal(Vec<Line>),
 }
 
 /// The blocks of global options that a line of this key is in, or `None` for the site's; and the
@@ -101,19 +101,31 @@ impl Config {
     }
 }
 
-/// Inserts a line in a block, or into the one of its words that is inserted there already.
+/// Inserts a line in a block, or in a new one of global options; what it has in a block goes into
+/// that of the same words which is inserted there already.
 fn insert(edits: &mut Vec<Edit>, path: Option<Path>, line: Line) {
-    let same = edits.iter_mut().find_map(|edit| match (edit, &path) {
-        (Edit::Insert(other, known), Some(path)) if other == path => Some(known),
-        (Edit::NewGlobal(known), None) => Some(known),
-        _ => None,
+    let here = edits.iter_mut().flat_map(|edit| match (edit, &path) {
+        (Edit::Insert(other, known), Some(path)) if other == path => std::slice::from_mut(known),
+        (Edit::NewGlobal(known), None) => known.as_mut_slice(),
+        _ => &mut [],
     });
-    let same = same.filter(|known| known.block.is_some() && known.words == line.words);
-    match (same.and_then(|known| known.block.as_mut()), path) {
-        (Some(block), _) => block.extend(line.block.unwrap_or_default()),
-        (None, Some(path)) => edits.push(Edit::Insert(path, line)),
-        (None, None) => edits.push(Edit::NewGlobal(line)),
+    let mut same = here.filter(|known| known.words == line.words);
+    if let Some(block) = same.find_map(|known| known.block.as_mut()) {
+        block.extend(line.block.unwrap_or_default());
+        return;
     }
+    let Some(path) = path else {
+        let new = edits.iter_mut().find_map(|edit| match edit {
+            Edit::NewGlobal(lines) => Some(lines),
+            _ => None,
+        });
+        match new {
+            Some(lines) => lines.push(line),
+            None => edits.push(Edit::NewGlobal(vec![line])),
+        }
+        return;
+    };
+    edits.push(Edit::Insert(path, line));
 }
 
 /// The blocks of a configuration with the edits.
@@ -135,7 +147,7 @@ pub(super) fn applied(config: &Config, edits: &[Edit]) -> Vec<Line> {
     for edit in edits {
         match edit {
             Edit::Insert(path, line) => inserted.push((path, line)),
-            Edit::NewGlobal(line) => global.push(line.clone()),
+            Edit::NewGlobal(lines) => global.extend(lines.iter().cloned()),
             Edit::Take(_) | Edit::Replace(..) => {}
         }
     }

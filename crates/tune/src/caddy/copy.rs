@@ -50,8 +50,8 @@ impl Config {
     ///
     /// Other sites are left out, and so are the administration's address, storage and what gets
     /// certificates. Logs go to stdout, those that are not of requests to stderr. What the site
-    /// forwards leads to a port on which nobody listens. With [`Shadow::own_location`], nothing that
-    /// would answer in place of the files is left.
+    /// forwards leads to a port on which nobody listens. With [`Shadow::own_location`], nothing
+    /// that would answer in place of the files is left.
     pub fn copy(&self, site: &Site, shadow: &Shadow, changes: &[&Change]) -> Copy {
         let blocks = applied(self, &self.edits(site, changes));
         let mut copying = Copying { shadow, said: Vec::new(), forwarded: 0 };

@@ -50,8 +50,8 @@ impl Config {
                 render::write(&mut new, std::slice::from_ref(line), &inner, newline);
                 Some((place.file, Piece { start: place.inside, end: place.inside, text: new }))
             }
-            Edit::NewGlobal(line) => {
-                let global = Line::new::<&str>(&[]).with_block(vec![line.clone()]);
+            Edit::NewGlobal(lines) => {
+                let global = Line::new::<&str>(&[]).with_block(lines.clone());
                 let newline = newline(&self.files.first()?.text, 0);
                 let mut text = String::new();
                 render::write(&mut text, &[global], "", newline);

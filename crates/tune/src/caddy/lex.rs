@@ -1,7 +1,7 @@
 //! Words of a Caddyfile, as Caddy's lexer has them
-//! (<https://github.com/caddyserver/caddy/blob/v2.9.1/caddyconfig/caddyfile/lexer.go>): separated by
-//! spaces, in quotes, in backticks or behind `<<MARKER`, with variables of the environment replaced
-//! before anything else.
+//! (<https://github.com/caddyserver/caddy/blob/v2.9.1/caddyconfig/caddyfile/lexer.go>): separated
+//! by spaces, in quotes, in backticks or behind `<<MARKER`, with variables of the environment
+//! replaced before anything else.
 
 use std::collections::BTreeMap;
 use std::ops::Range;

@@ -1,6 +1,6 @@
 //! From files to blocks of lines, with snippets and other files where they are imported
-//! (<https://caddyserver.com/docs/caddyfile/directives/import>). Whether directives exist is Caddy's
-//! to say.
+//! (<https://caddyserver.com/docs/caddyfile/directives/import>). Whether directives exist is
+//! Caddy's to say.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,8 +1,8 @@
-//! The table of candidates of Caddy: which lines are worth a try in a Caddyfile, and which cannot be
-//! tried here.
+//! The table of candidates of Caddy: which lines are worth a try in a Caddyfile, and which cannot
+//! be tried here.
 //!
-//! What Caddy does for a request is decided by its source more than by its configuration, which says
-//! little about sending: lines that cost are mostly those that a site can do without.
+//! What Caddy does for a request is decided by its source more than by its configuration, which
+//! says little about sending: lines that cost are mostly those that a site can do without.
 
 use super::go;
 use super::tree::{Config, Line};

@@ -70,8 +70,8 @@ impl Line {
         self.block.as_deref().unwrap_or_default()
     }
 
-    /// The matcher of a directive, which decides for which requests it is: `/api/*`, `@name`. `None`
-    /// for all: without one, or with `*`.
+    /// The matcher of a directive, which decides for which requests it is: `/api/*`, `@name`.
+    /// `None` for all: without one, or with `*`.
     pub(super) fn matcher(&self) -> Option<&str> {
         Some(self.word(1)).filter(|word| word.starts_with(['/', '@']))
     }

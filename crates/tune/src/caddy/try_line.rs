@@ -1,9 +1,9 @@
 //! A line of the operator's own: `--try 'servers protocols h1 h2'`.
 //!
-//! It is a directive of the site, a global option (`global debug`), a line in `servers` among these,
-//! any of them taken away (`without log`), a variable that Go reads (`env GOGC=400`), or a sysctl of
-//! the server's network namespace. What would reach beyond the copy that is measured is refused here;
-//! what Caddy does not understand, `caddy validate` says.
+//! It is a directive of the site, a global option (`global debug`), a line in `servers` among
+//! these, any of them taken away (`without log`), a variable that Go reads (`env GOGC=400`), or a
+//! sysctl of the server's network namespace. What would reach beyond the copy that is measured is
+//! refused here; what Caddy does not understand, `caddy validate` says.
 
 use std::collections::BTreeMap;
 
