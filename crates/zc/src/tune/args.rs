@@ -65,6 +65,10 @@ pub(in super::super) struct SiteArgs {
     /// Ask by HTTP/2, with h2load of nghttp2 [default: by HTTP/1.1, with zc's own load]
     #[arg(long)]
     pub(super) http2: bool,
+    /// Connections to each copy, which take turns: with more of them each is idle for longer
+    #[arg(long, value_name = "N", allow_hyphen_values = true, conflicts_with = "http2",
+          default_value = "16", value_parser = count("connections", 1..=1_000))]
+    pub(super) connections: u64,
     /// Requests on a connection, which is then replaced [default: as the log tells, else kept]
     #[arg(long, value_name = "N", allow_hyphen_values = true, conflicts_with = "http2",
           value_parser = count("requests", 1..=1_000_000_000))]

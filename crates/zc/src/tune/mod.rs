@@ -91,7 +91,10 @@ fn tune(server: &dyn Server, args: &SiteArgs) -> Result<()> {
             (files.targets, left_out) = askable(&files.targets);
             http2::said(http2, configured.site().scheme, left_out)
         }
-        None => vec![spoken::connections(reuse, args.requests_per_connection, args.log.is_some())],
+        None => {
+            let (typed, has_log) = (args.requests_per_connection, args.log.is_some());
+            vec![spoken::connections(args.connections, reuse, typed, has_log)]
+        }
     };
     let mut copies = Copies::new(server, &*configured, &folder)?;
     copies.must_start()?;

@@ -22,9 +22,6 @@ use zc_run::{Error, ErrorKind, Result, Run, Support};
 use zc_servers::Http2;
 use zc_tune::Change;
 
-/// Connections to each copy: enough for those that send long responses not to hold up the others.
-const CONNECTIONS: usize = 16;
-
 /// Time limit of a response, and of the servers' first answer.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -241,7 +238,10 @@ impl Runs<'_> {
             remote: None,
             generator: Vec::new(),
             requests_per_s,
-            connections: self.asked.http2.as_ref().map_or(CONNECTIONS, |http2| http2.connections),
+            connections: match &self.asked.http2 {
+                Some(http2) => http2.connections,
+                None => self.args.connections as usize,
+            },
             reuse: self.asked.reuse,
             headers: Vec::new(),
             trust: if is_encrypted { Trust::Anybody } else { Trust::System },

@@ -51,14 +51,15 @@ pub(super) fn reuse(typed: Option<u64>, spoken: Option<&Spoken>) -> Reuse {
     typed.or_else(of_log).and_then(NonZeroU64::new).map_or(Reuse::KeepAlive, Reuse::Requests)
 }
 
-/// It in a sentence.
-pub(super) fn connections(reuse: Reuse, typed: Option<u64>, has_log: bool) -> String {
+/// It in a sentence, with the number of connections to a copy.
+pub(super) fn connections(number: u64, reuse: Reuse, typed: Option<u64>, has_log: bool) -> String {
     match reuse {
         Reuse::Requests(requests) => {
             let why = if typed.is_some() { "" } else { ", as in the log on average" };
             format!(
-                "a connection carries {requests} requests{why}; what a new one costs, with a TLS \
-                 session that is resumed where the server permits it, is in the figures"
+                "{number} connections at a time to each copy (--connections) carry {requests} \
+                 requests each{why}; what a new one costs, with a TLS session that is resumed \
+                 where the server permits it, is in the figures"
             )
         }
         Reuse::KeepAlive | Reuse::Close => {
@@ -68,8 +69,8 @@ pub(super) fn connections(reuse: Reuse, typed: Option<u64>, has_log: bool) -> St
                 ""
             };
             format!(
-                "connections are kept{why}, so that handshakes and new connections are in no \
-                 figure (--requests-per-connection)"
+                "{number} connections to each copy (--connections) are kept{why}, so that \
+                 handshakes and new connections are in no figure (--requests-per-connection)"
             )
         }
     }
@@ -126,8 +127,10 @@ mod tests {
         assert_eq!(reuse(None, Some(&of_log)), requests(12));
         assert_eq!(reuse(Some(3), Some(&of_log)), requests(3));
         assert_eq!(reuse(None, Some(&Spoken::default())), Reuse::KeepAlive);
-        let said = connections(requests(12), None, true);
-        assert!(said.starts_with("a connection carries 12 requests, as in the log"), "{said}");
-        assert!(connections(Reuse::KeepAlive, None, true).contains("the log does not tell"));
+        let said = connections(16, requests(12), None, true);
+        assert!(said.starts_with("16 connections at a time to each copy"), "{said}");
+        assert!(said.contains("carry 12 requests each, as in the log"), "{said}");
+        let said = connections(256, Reuse::KeepAlive, None, true);
+        assert!(said.starts_with("256 ") && said.contains("the log does not tell"), "{said}");
     }
 }
