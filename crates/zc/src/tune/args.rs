@@ -67,7 +67,7 @@ pub(in super::super) struct SiteArgs {
     pub(super) http2: bool,
     /// Connections to each copy, which take turns: with more of them each is idle for longer
     #[arg(long, value_name = "N", allow_hyphen_values = true, conflicts_with = "http2",
-          default_value = "16", value_parser = count("connections", 1..=1_000))]
+          default_value = "16", value_parser = count("number of connections", 1..=1_000))]
     pub(super) connections: u64,
     /// Requests on a connection, which is then replaced [default: as the log tells, else kept]
     #[arg(long, value_name = "N", allow_hyphen_values = true, conflicts_with = "http2",
