@@ -55,6 +55,16 @@ impl Files for BTreeMap<&str, &str> {
     }
 }
 
+/// The folder of a file.
+pub(crate) fn folder(path: &str) -> &str {
+    path.rsplit_once('/').map_or("", |(folder, _)| folder)
+}
+
+/// A path that a file names, which is below `folder` if it is not absolute.
+pub(crate) fn completed(path: &str, folder: &str) -> String {
+    if path.starts_with('/') { path.to_owned() } else { format!("{folder}/{path}") }
+}
+
 /// Gives files the paths that `path_of` has for theirs: those that links lead to, for a diff.
 pub(crate) fn rename(files: &mut [File], path_of: &dyn Fn(&str) -> String) {
     for file in files {

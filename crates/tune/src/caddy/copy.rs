@@ -84,8 +84,7 @@ struct Copying<'a> {
 
 impl Copying<'_> {
     fn tell_of_sites(&mut self, config: &Config) {
-        let is_site = |block: &&Line| !block.words.is_empty() && !block.word(0).starts_with('&');
-        match config.blocks.iter().filter(is_site).count() {
+        match config.blocks.iter().filter(|block| block.is_site()).count() {
             0 | 1 => {}
             2 => self.said.push("1 other site is left out".to_owned()),
             sites => self.said.push(format!("{} other sites are left out", sites - 1)),

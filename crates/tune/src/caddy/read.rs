@@ -10,7 +10,7 @@ use zc_run::{Error, Result, escape};
 use super::lex::{self, Fault};
 use super::parse::Parser;
 use super::tree::{Config, Line};
-use crate::file::{File, Files};
+use crate::file::{File, Files, completed, folder};
 use crate::glob;
 
 /// The configuration that packages have.
@@ -97,7 +97,7 @@ impl Reading<'_> {
     /// Sorts what stands outside of any block into snippets and the rest.
     fn top(&mut self, lines: Vec<Line>, depth: usize, out: &mut Vec<Line>) -> Result<()> {
         for line in lines {
-            if line.word(0) == "import" && line.block.is_none() {
+            if line.word(0) == "import" {
                 for (path, text) in self.imported(&line, depth)? {
                     let lines = self.file(&path, text, true)?;
                     self.top(lines, depth + 1, out)?;
@@ -174,11 +174,7 @@ impl Reading<'_> {
     fn imported(&mut self, line: &Line, depth: usize) -> Result<Vec<(String, String)>> {
         self.check(line, depth)?;
         let pattern = line.word(1);
-        let folder = line.file.rsplit_once('/').map_or("", |(folder, _)| folder);
-        let path = match pattern.starts_with('/') {
-            true => pattern.to_owned(),
-            false => format!("{folder}/{}", pattern.trim_start_matches("./")),
-        };
+        let path = completed(pattern.trim_start_matches("./"), folder(&line.file));
         if pattern.is_empty() {
             return Err(fault(&line.file, line.line, "\"import\" names nothing"));
         }
@@ -186,12 +182,12 @@ impl Reading<'_> {
             true => glob::expand(&path, &mut |folder| self.files.names(folder)),
             false => vec![path],
         };
-        paths.into_iter().map(|path| Ok((self.files.read(&path)?, path))).map(swapped).collect()
+        let read = |path: String| {
+            let text = self.files.read(&path)?;
+            Ok((path, text))
+        };
+        paths.into_iter().map(read).collect()
     }
-}
-
-fn swapped(read: Result<(String, String)>) -> Result<(String, String)> {
-    read.map(|(text, path)| (path, text))
 }
 
 /// Lines with the arguments of their import: `{args[0]}` or `{args.0}`, and `{args[:]}` for all.
@@ -281,6 +277,7 @@ mod tests {
             (":80 {\n\timport\n}\n", "line 2: \"import\" names nothing"),
             ("(a) {\n\timport a\n}\n:80 {\n\timport a\n}\n", "line 2: imports go round"),
             ("(a) {\n}\n:80 {\n\timport a {\n\t}\n}\n", "line 4: zc reads no blocks"),
+            ("import a {\n}\n", "line 1: zc reads no blocks"),
             ("{\"apps\": {}}", "is JSON"),
         ] {
             let error = read(text).unwrap_err();

@@ -15,10 +15,8 @@ impl Config {
     /// # Errors
     /// There is no site, or none of that name.
     pub fn site(&self, name: Option<&str>) -> Result<Site> {
-        let is_site =
-            |block: &Line| !block.words.is_empty() && !block.word(0).starts_with(['&', '(']);
         let all = 0..self.blocks.len();
-        let sites: Vec<usize> = all.filter(|at| is_site(&self.blocks[*at])).collect();
+        let sites: Vec<usize> = all.filter(|at| self.blocks[*at].is_site()).collect();
         let Some(&first) = sites.first() else {
             let main = escape(self.files.first().map_or("", |file| &file.path), 300);
             let message = format!("file \"{main}\" has no site");

@@ -61,6 +61,11 @@ impl Line {
         self
     }
 
+    /// Whether it is a site, outside of any block: neither global options nor a named route.
+    pub(super) fn is_site(&self) -> bool {
+        !self.words.is_empty() && !self.word(0).starts_with('&')
+    }
+
     pub(super) fn word(&self, at: usize) -> &str {
         self.words.get(at).map_or("", String::as_str)
     }

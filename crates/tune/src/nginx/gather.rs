@@ -11,8 +11,7 @@ use zc_run::{Error, Result, escape};
 use super::dump::MARKER;
 use super::lex::{End, Lexer};
 use super::lua;
-use super::tree;
-use crate::file::Files;
+use crate::file::{Files, completed, folder};
 use crate::glob;
 
 /// Includes that are read, each file counted once.
@@ -24,7 +23,7 @@ const MOST_FILES: usize = 200_000;
 /// # Errors
 /// A file cannot be read, with the line that includes it.
 pub fn gather(main: &str, files: &mut dyn Files) -> Result<String> {
-    let folder = tree::folder(main);
+    let folder = folder(main);
     let mut out = String::new();
     let mut seen = HashSet::from([main.to_owned()]);
     let mut open = vec![(main.to_owned(), None)];
@@ -35,7 +34,7 @@ pub fn gather(main: &str, files: &mut dyn Files) -> Result<String> {
         })?;
         let mut included = Vec::new();
         for (include, line) in includes(&text) {
-            let full = tree::completed(&include, folder);
+            let full = completed(&include, folder);
             let by = format!("file \"{}\", line {line}", escape(&path, 300));
             let found = match glob::is_pattern(&full) {
                 true => glob::expand(&full, &mut |folder| files.names(folder)),

@@ -8,8 +8,8 @@ use zc_run::{Error, Result, escape};
 use super::dump::Dump;
 use super::lex::{self, End, Lexer, Word};
 use super::lua;
-use super::tree::{self, Config, Directive, NEW, Place};
-use crate::file::File;
+use super::tree::{Config, Directive, NEW, Place};
+use crate::file::{File, completed, folder};
 use crate::glob;
 
 /// Blocks and includes inside each other. nginx has no limit but its stack; the deepest that makes
@@ -91,7 +91,7 @@ impl<'a> Reading<'a> {
             patterns: HashMap::new(),
             is_reached: vec![false; files.len()],
             ids: NEW,
-            folder: tree::folder(&files[0].path),
+            folder: folder(&files[0].path),
         }
     }
 
@@ -224,7 +224,7 @@ impl<'a> Reading<'a> {
         out: &mut Vec<Directive>,
     ) -> Read<()> {
         let (file, line) = (include.place.file, include.line);
-        let path = tree::completed(include.first(), self.folder);
+        let path = completed(include.first(), self.folder);
         let files = match self.paths.get(path.as_str()) {
             Some(&index) => vec![index],
             None if glob::is_pattern(&path) => self.matching(&path),

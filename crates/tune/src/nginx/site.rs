@@ -7,7 +7,8 @@ use zc_run::{Error, Result, escape};
 use super::answer;
 use super::listen::{self, Address};
 use super::server_name;
-use super::tree::{self, Config, Directive, all};
+use super::tree::{Config, Directive, all};
+use crate::file::completed;
 use crate::site::{self, Scheme, Site};
 use crate::values::matches_any_path;
 
@@ -84,7 +85,7 @@ impl Config {
         let is_no_file = ["$", "data:", "engine:", "store:"].iter().any(|p| path.starts_with(p));
         match is_no_file || path.is_empty() {
             true => path.to_owned(),
-            false => tree::completed(path, self.folder()),
+            false => completed(path, self.folder()),
         }
     }
 

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::file::File;
+use crate::file::{File, folder};
 
 /// The id of what stands in no file: directives that a copy adds or changes.
 pub(super) const NEW: u32 = 0;
@@ -49,16 +49,6 @@ pub(super) struct Place {
     pub(super) bytes: Range<usize>,
     /// The offset after its opening brace; after its end without a block.
     pub(super) inside: usize,
-}
-
-/// The folder of a file.
-pub(super) fn folder(path: &str) -> &str {
-    path.rsplit_once('/').map_or("", |(folder, _)| folder)
-}
-
-/// A path of an `include` or a certificate as nginx completes it, by the folder of the main file.
-pub(super) fn completed(path: &str, folder: &str) -> String {
-    if path.starts_with('/') { path.to_owned() } else { format!("{folder}/{path}") }
 }
 
 /// The directives named `name` directly in a block.

@@ -2,8 +2,8 @@
 //! of it under the mix of requests of its own log.
 //!
 //! Data passes once: the configuration is read by what is its server's own ([`server`], [`nginx`],
-//! [`apache`], [`haproxy`], [`caddy`]), its lines become candidates (`zc_tune`), the log becomes a mix
-//! ([`mix`]), each candidate becomes a copy in a folder of zc's ([`copies`]), the copies are states
+//! [`apache`], [`haproxy`], [`caddy`]), its lines become candidates (`zc_tune`), the log becomes a
+//! mix ([`mix`]), each candidate becomes a copy in a folder of zc's ([`copies`]), the copies are states
 //! of up to three runs ([`phases`]), and these are the answer.
 
 mod apache;

@@ -112,13 +112,16 @@ fn lines_of_caddy_are_tried_on_copies_and_the_live_server_serves_on() {
         "sysctl net.ipv4.tcp_notsent_lowat=16384",
         "--try",
         "file_serving on",
+        "--connections",
+        "24",
         "--budget",
         "600s",
     ];
     let lines = ["without log", "env GOGC 400"];
     let screened = screened(&mut place.tune(&options), &place.path().join("zc"), &lines);
     assert!(place.answers());
-    let Some((_, output)) = screened else { return };
+    let Some((run, output)) = screened else { return };
+    assert_eq!(run.header.plan.traffic.server().unwrap().connections, 24);
     let shown = text(&output.stdout);
     let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(shown.contains("file_serving on: unrecognized directive: file_serving"), "{shown}");
