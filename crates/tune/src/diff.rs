@@ -46,7 +46,7 @@ pub(crate) fn unified(files: &[File], pieces: Vec<(usize, Piece)>, changes: &[&C
                 ("/etc/sysctl.d/90-zc-tune.conf:", format!("{name} = {value}"))
             }
             Change::Variable { name, value } => {
-                ("of the service (systemctl edit):", format!("Environment={name}={value}"))
+                ("[Service] of its unit, by systemctl edit:", format!("Environment={name}={value}"))
             }
             Change::Directive { .. } | Change::Listen { .. } => continue,
         };

@@ -197,8 +197,8 @@ fn changes_are_a_diff_of_the_lines_they_are_in() {
         ":80 {\n\tfile_server\n}\n",
         &["servers protocols h1", "servers metrics", "env GOGC=400"],
         "--- /e/Caddyfile\n+++ /e/Caddyfile\n@@ -1,3 +1,10 @@\n+{\n+\tservers {\n+\t\tprotocols \
-         h1\n+\t\tmetrics\n+\t}\n+}\n+\n :80 {\n \tfile_server\n }\n# of the service (systemctl \
-         edit):\n# Environment=GOGC=400\n",
+         h1\n+\t\tmetrics\n+\t}\n+}\n+\n :80 {\n \tfile_server\n }\n# [Service] of its unit, \
+         by systemctl edit:\n# Environment=GOGC=400\n",
     );
     let several = ["global debug", "servers protocols h1", "servers metrics"];
     diff(
