@@ -46,6 +46,20 @@ pub fn suspended_ns() -> u64 {
     nanoseconds(clock_gettime(ClockId::Boottime)).saturating_sub(monotonic_ns)
 }
 
+/// The time of the timer's last tick, by CLOCK_MONOTONIC_COARSE, in ns: the kernel's clock at its
+/// last update. Ticks come at the same time on all CPUs (but with the kernel's parameter
+/// `skew_tick`). A vDSO call of 5 ns.
+///
+/// # References
+/// [clock_gettime(2)]
+///
+/// [clock_gettime(2)]: https://man7.org/linux/man-pages/man2/clock_gettime.2.html
+#[doc(alias = "clock_gettime")]
+#[doc(alias = "CLOCK_MONOTONIC_COARSE")]
+pub fn last_tick_ns() -> u64 {
+    nanoseconds(clock_gettime(ClockId::MonotonicCoarse))
+}
+
 /// Sleeps until CLOCK_MONOTONIC reaches `at_ns` with clock_nanosleep(2), TIMER_ABSTIME, and
 /// restarts after signals. Returns at once if that time has passed.
 ///

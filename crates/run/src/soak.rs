@@ -21,6 +21,10 @@ pub struct SoakEdge {
     /// not report them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub undisturbed: Vec<SoakerPace>,
+    /// Units of each soaker in whose time the timer ticked and no other task ran, 8 for a tick, and
+    /// the CPU time that these took; empty where soakers do not report them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ticked: Vec<SoakerPace>,
     /// /proc/stat. The soakers are at nice 19, so their ticks are in the column `nice`.
     pub stat: StatReading,
 }

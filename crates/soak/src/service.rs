@@ -2,7 +2,7 @@
 //! one after another, with the service's CPU time, sockets and requests at both edges of each.
 //!
 //! It cannot be paused, so there are no idle windows: the soakers' idle speed is that of their
-//! units that nothing interrupts ([`SoakerProcess::undisturbed`](zc_rig::meter::SoakerProcess)).
+//! units that nothing interrupts ([`SoakEdge::undisturbed`](zc_run::SoakEdge)).
 
 use super::setup::{IDLE_WINDOWS, Soaked, idle, interrupted, set_up, start};
 use super::status::{Served, StatusUrl};

@@ -6,8 +6,8 @@
 //! from one second to the next, and by what its neighbour does, which is as much as interrupts
 //! take.
 
-use super::window::{soaker_ns, undisturbed, units};
-use zc_run::SoakWindow;
+use super::window::{soaker_ns, ticked, undisturbed, units};
+use zc_run::{SoakWindow, SoakerPace};
 
 /// Least share of undisturbed units. With fewer, the shortest of them are short by chance.
 const LEAST_UNDISTURBED: f64 = 0.2;
@@ -34,6 +34,13 @@ pub(super) fn ns_per_unit(window: &SoakWindow, cpu: usize) -> Option<f64> {
     let (all, undisturbed) = (units(window, cpu)?, undisturbed(window, cpu)?);
     let enough = undisturbed.units > 0 && undisturbed.units as f64 >= LEAST_UNDISTURBED * all;
     enough.then(|| undisturbed.cpu_ns as f64 / undisturbed.units as f64)
+}
+
+/// What the timer's ticks took from the soaker of a CPU, if a unit takes it `ns_per_unit`: 0 where
+/// the soakers do not tell.
+pub(super) fn ticks_ns(window: &SoakWindow, cpu: usize, ns_per_unit: f64) -> f64 {
+    let of = |SoakerPace { units, cpu_ns }| cpu_ns as f64 - units as f64 * ns_per_unit;
+    ticked(window, cpu).map_or(0.0, of)
 }
 
 /// All interrupts on the time of the soaker of one CPU, if a unit takes it `ns_per_unit`.

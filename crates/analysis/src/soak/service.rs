@@ -9,7 +9,7 @@ use serde::Serialize;
 use zc_stats::{autocorrelation_time, mean_interval};
 
 use super::execution::{CONFIDENCE, mean};
-use super::interrupts::ns_per_unit;
+use super::interrupts::{ns_per_unit, ticks_ns};
 use super::load::{load, paces};
 use super::model::PlusMinus;
 use super::others::Others;
@@ -65,8 +65,8 @@ pub struct ServiceProcesses {
     pub most: usize,
 }
 
-/// Interrupts and softirqs on the soakers' time: what they were charged with and did not count in.
-/// Those on a task's time are in that task's.
+/// Interrupts and softirqs on the soakers' time: what they were charged with and did not count in,
+/// without the timer's ticks. Those on a task's time are in that task's.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct ServiceInterrupts {
     /// All of them, in CPUs.
@@ -103,6 +103,8 @@ pub struct OtherAccounts {
     pub kernel_threads: f64,
     /// Interrupts and softirqs that are not the service's.
     pub interrupts: f64,
+    /// The timer's ticks on the soakers' time. A CPU that is idle has none: they are zc's doing.
+    pub ticks: f64,
     /// zc itself.
     pub zc: f64,
     /// Taken by the hypervisor.
@@ -153,6 +155,7 @@ struct Figures {
     clocks: f64,
     soaked: Option<f64>,
     interrupts: Option<f64>,
+    ticks: f64,
     stat: f64,
     stolen: f64,
     zc: f64,
@@ -185,6 +188,7 @@ pub fn service_cost(seen: &SoakService) -> Option<ServiceCost> {
     let all_interrupts = interrupts.as_deref().map(mean_of_series);
     let by_cgroup = seen.windows.iter().all(|window| window.cgroup.is_some());
     let zc = mean(&values(&|it| it.zc));
+    let ticks = mean(&values(&|it| it.ticks));
     let stolen = mean(&values(&|it| it.stolen));
     Some(ServiceCost {
         windows: each.len(),
@@ -204,7 +208,7 @@ pub fn service_cost(seen: &SoakService) -> Option<ServiceCost> {
         },
         others: soaked_cpus.zip(all_interrupts).map(|(soaked, interrupts)| {
             let had = mean(&own) + others.processes() + others.kernel_threads + interrupts.value;
-            let missing = soaked.value - had - zc - stolen;
+            let missing = soaked.value - had - ticks - zc - stolen;
             let (largest, other_processes) = others.largest(SMALLEST_CPUS);
             let named = |(name, cpus): (&str, f64)| NamedCpus { name: name.to_owned(), cpus };
             OtherAccounts {
@@ -212,6 +216,7 @@ pub fn service_cost(seen: &SoakService) -> Option<ServiceCost> {
                 other_processes,
                 kernel_threads: others.kernel_threads,
                 interrupts: (1.0 - share) * interrupts.value,
+                ticks,
                 zc,
                 stolen,
                 missing,
@@ -268,17 +273,22 @@ fn figures(it: &ServiceWindow, rates: Option<&[f64]>) -> Option<Figures> {
     let load = load(&it.window, rates.unwrap_or(&unknown))?;
     let charged_ns = soakers_ns(&it.window);
     let had_ns = elapsed * it.window.opened.soak.units.len() as f64;
-    let (soaked, interrupts) = match rates {
+    let (soaked, interrupts, ticks) = match rates {
         Some(rates) => {
             let each = rates.iter().enumerate();
-            let counted_ns: f64 =
-                each.map(|(cpu, rate)| Some(units(&it.window, cpu)? / rate)).sum::<Option<_>>()?;
-            (Some(load.busy_cpus), Some((charged_ns - counted_ns) / elapsed))
+            let counted_ns: f64 = (each.clone())
+                .map(|(cpu, rate)| Some(units(&it.window, cpu)? / rate))
+                .sum::<Option<_>>()?;
+            let ticks_ns: f64 = each.map(|(cpu, rate)| ticks_ns(&it.window, cpu, 1.0 / rate)).sum();
+            let interrupts_ns = charged_ns - counted_ns - ticks_ns;
+            (Some(load.busy_cpus), Some(interrupts_ns / elapsed), ticks_ns / elapsed)
         }
         // Who has no time is not interrupted: on CPUs without idle time, all interrupts are in the
         // time of the processes.
-        None if charged_ns < NO_TIME * had_ns => (Some((had_ns - charged_ns) / elapsed), Some(0.0)),
-        None => (None, None),
+        None if charged_ns < NO_TIME * had_ns => {
+            (Some((had_ns - charged_ns) / elapsed), Some(0.0), 0.0)
+        }
+        None => (None, None, 0.0),
     };
     let clocks = rate(&it.clocks)?;
     Some(Figures {
@@ -289,6 +299,7 @@ fn figures(it: &ServiceWindow, rates: Option<&[f64]>) -> Option<Figures> {
         clocks,
         soaked,
         interrupts,
+        ticks,
         stat: load.stat_cpus,
         stolen: load.steal_cpus,
         zc: rate(&it.zc)?,
@@ -419,8 +430,9 @@ mod tests {
         assert!(near(interrupts.all_cpus.value, 0.08) && near(interrupts.cpus, 0.04));
         let others = cost.others.unwrap();
         assert!(near(others.interrupts, 0.04) && near(others.missing, 0.0) && others.add_up);
+        assert!(near(others.ticks, 0.01), "{others:?}");
         assert_eq!(others.processes[0].name, "wrk");
-        assert!(near(cost.soaked_cpus.unwrap().value, 0.48), "{:?}", cost.soaked_cpus);
+        assert!(near(cost.soaked_cpus.unwrap().value, 0.49), "{:?}", cost.soaked_cpus);
         let requests = &cost.per[0];
         assert_eq!((requests.unit, requests.by), (Unit::Requests, CountedBy::StubStatus));
         assert!(near(requests.cost_ns.value, 0.34e9 / 1010.0), "{requests:?}");

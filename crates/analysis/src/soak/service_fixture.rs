@@ -10,14 +10,14 @@ use zc_run::{
 pub(super) const S: u64 = 1_000_000_000;
 
 /// Windows of 1 s on two CPUs whose soakers do 1 unit in 2000 ns: the service's processes use
-/// 0.3 CPUs, another one 0.1, and interrupts 0.08 on the soakers' time.
+/// 0.3 CPUs, another one 0.1, interrupts 0.08 on the soakers' time, and the timer's ticks 0.01.
 pub(super) fn seen() -> SoakService {
     let window = |index: u64| {
         // Some noise that averages out.
         let noise = if index.is_multiple_of(2) { 2_000_000 } else { 0 };
         let own_ns = 299_000_000 + noise;
         let soaker_ns = 2 * S - own_ns - 100_000_000;
-        let units = (soaker_ns - 80_000_000) / 2000;
+        let units = (soaker_ns - 80_000_000 - 10_000_000) / 2000;
         // On each CPU two thirds of the units are undisturbed, but for one that shows nothing.
         let edge = |at_ns, units: u64, soaker_ns: u64| SoakEdge {
             soak: SoakReading {
@@ -30,6 +30,12 @@ pub(super) fn seen() -> SoakService {
             undisturbed: [units / 3, if index == 3 { 0 } else { units / 3 }]
                 .map(|units| SoakerPace { units, cpu_ns: units * 2000 })
                 .to_vec(),
+            // The timer ticks 250 times a second on each CPU, in entries of 8 units that take 20 us
+            // more.
+            ticked: vec![
+                SoakerPace { units: at_ns / S * 8 * 250, cpu_ns: at_ns / S * 250 * 36_000 };
+                2
+            ],
             soaker_cpu_ns: None,
             stat: StatReading { at_ns, cpus: vec![CpuTicks::default(); 2], ..Default::default() },
         };

@@ -18,7 +18,6 @@ fn window(at_s: f64, seconds: f64, units: &[u64], ticks: u64) -> SoakWindow {
         cpus[0].user = ticks;
         SoakEdge {
             soaker_cpu_ns: Some(units.iter().sum::<u64>() * 1000),
-            undisturbed: Vec::new(),
             soak: SoakReading {
                 at_ns,
                 stamp_ns: vec![at_ns; units.len()],
@@ -26,6 +25,7 @@ fn window(at_s: f64, seconds: f64, units: &[u64], ticks: u64) -> SoakWindow {
                 ..SoakReading::default()
             },
             stat: StatReading { at_ns, cpus, ..StatReading::default() },
+            ..SoakEdge::default()
         }
     };
     SoakWindow {

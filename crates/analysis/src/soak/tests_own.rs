@@ -47,7 +47,6 @@ fn window(did: Did) -> SoakWindow {
             cpu_ns: vec![by * had_ns as u64; 2],
             ksoftirqd_ns: vec![by * at_ns / 1000; 2],
         },
-        soaker_cpu_ns: None,
         undisturbed: vec![
             SoakerPace {
                 units: by * undisturbed.units,
@@ -60,6 +59,7 @@ fn window(did: Did) -> SoakWindow {
             cpus: vec![CpuTicks::default(); 2],
             ..StatReading::default()
         },
+        ..SoakEdge::default()
     };
     SoakWindow { opened: edge(0), closed: edge(1) }
 }

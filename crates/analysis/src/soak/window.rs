@@ -72,6 +72,12 @@ pub(super) fn undisturbed(window: &SoakWindow, cpu: usize) -> Option<SoakerPace>
     Some(closed.get(cpu)?.since(*opened.get(cpu)?))
 }
 
+/// Units of a soaker in whose time the timer ticked.
+pub(super) fn ticked(window: &SoakWindow, cpu: usize) -> Option<SoakerPace> {
+    let (opened, closed) = (&window.opened.ticked, &window.closed.ticked);
+    Some(closed.get(cpu)?.since(*opened.get(cpu)?))
+}
+
 /// CPU time of the ksoftirqd threads; 0 where it is not known.
 pub(super) fn ksoftirqd_ns(window: &SoakWindow) -> f64 {
     let so_far = |edge: &SoakEdge| edge.soak.ksoftirqd_ns.iter().sum::<u64>();

@@ -91,6 +91,11 @@ pub fn service(seen: &SoakService, cost: &ServiceCost) -> String {
             Some(rest) => rows.plus_minus("  other interrupts", rest, OTHER_INTERRUPTS),
             None => rows.small("  other interrupts", others.interrupts, OTHER_INTERRUPTS),
         }
+        rows.small(
+            "  ticks",
+            others.ticks,
+            "of the timer, on the soakers' time, for whom it ticks",
+        );
         rows.small("  this zc", others.zc, "while it waited");
         rows.small("  stolen", others.stolen, "by the hypervisor");
         rows.left(
@@ -190,9 +195,10 @@ pub(super) mod tests {
                 other_processes: 0.0001,
                 kernel_threads: 0.0012,
                 interrupts: 0.0302,
+                ticks: 0.0071,
                 zc: 0.0,
                 stolen: 0.0,
-                missing: 0.0095,
+                missing: 0.0024,
                 add_up: false,
             }),
             stat_cpus: 0.57,

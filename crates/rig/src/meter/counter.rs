@@ -15,6 +15,8 @@ use std::sync::atomic::{AtomicU64, fence};
 use zc_kernel::words::SharedWords;
 use zc_run::SoakerPace;
 
+use super::entries::{Ended, Seen};
+
 /// Words of a counter: 128 bytes, because CPUs fetch lines of 64 bytes in pairs.
 const WORDS: usize = 16;
 const COUNT: usize = 0;
@@ -22,6 +24,8 @@ const STAMP: usize = 1; // and the word after it
 const CPU: usize = 3; // and the word after it
 const UNDISTURBED: usize = 5; // and the word after it
 const UNDISTURBED_CPU: usize = 7; // and the word after it
+const TICKED: usize = 9; // and the word after it
+const TICKED_CPU: usize = 11; // and the word after it
 
 /// Units between two entries, some 16 us. Reading the thread clock is a system call, which takes a
 /// tenth of a unit and more.
@@ -36,8 +40,8 @@ pub(super) struct Done {
     pub(super) stamp_ns: u64,
     /// CPU time of the soaker until then, by its thread clock.
     pub(super) cpu_ns: u64,
-    /// The units that nothing interrupted, and the CPU time that they took.
-    pub(super) undisturbed: SoakerPace,
+    /// What it has seen of its entries.
+    pub(super) seen: Seen,
 }
 
 /// Words for the counters of `soakers` soakers.
@@ -56,12 +60,15 @@ impl<'a> Counter<'a> {
     }
 
     /// Makes entry number `entry`. Numbers must be consecutive, and only one thread writes.
-    pub(super) fn set(&self, entry: u64, stamp_ns: u64, cpu_ns: u64, undisturbed: SoakerPace) {
+    pub(super) fn set(&self, entry: u64, end: Ended, seen: Seen) {
         let place = (entry & 1) as usize;
-        self.words[STAMP + place].store(stamp_ns, Relaxed);
-        self.words[CPU + place].store(cpu_ns, Relaxed);
+        let Seen { undisturbed, ticked } = seen;
+        self.words[STAMP + place].store(end.stamp_ns, Relaxed);
+        self.words[CPU + place].store(end.cpu_ns, Relaxed);
         self.words[UNDISTURBED + place].store(undisturbed.units, Relaxed);
         self.words[UNDISTURBED_CPU + place].store(undisturbed.cpu_ns, Relaxed);
+        self.words[TICKED + place].store(ticked.units, Relaxed);
+        self.words[TICKED_CPU + place].store(ticked.cpu_ns, Relaxed);
         self.words[COUNT].store(entry, Release);
     }
 
@@ -72,15 +79,19 @@ impl<'a> Counter<'a> {
             let place = (entry & 1) as usize;
             let stamp_ns = self.words[STAMP + place].load(Relaxed);
             let cpu_ns = self.words[CPU + place].load(Relaxed);
-            let undisturbed = SoakerPace {
-                units: self.words[UNDISTURBED + place].load(Relaxed),
-                cpu_ns: self.words[UNDISTURBED_CPU + place].load(Relaxed),
+            let pace = |units: usize, cpu: usize| SoakerPace {
+                units: self.words[units + place].load(Relaxed),
+                cpu_ns: self.words[cpu + place].load(Relaxed),
+            };
+            let seen = Seen {
+                undisturbed: pace(UNDISTURBED, UNDISTURBED_CPU),
+                ticked: pace(TICKED, TICKED_CPU),
             };
             fence(Acquire);
             // A change means that the writer made an entry meanwhile, which takes microseconds: the
             // next try succeeds.
             if self.words[COUNT].load(Relaxed) == entry {
-                return Done { units: entry * UNITS_PER_ENTRY, stamp_ns, cpu_ns, undisturbed };
+                return Done { units: entry * UNITS_PER_ENTRY, stamp_ns, cpu_ns, seen };
             }
         }
     }
@@ -98,18 +109,21 @@ mod tests {
             scope.spawn(|| {
                 let counter = Counter::for_soaker(&words, 1).unwrap();
                 for entry in 1..200_000 {
-                    let undisturbed = SoakerPace { units: entry * 5, cpu_ns: entry * 7 };
-                    counter.set(entry, entry * 3, entry * 2, undisturbed);
+                    let end = Ended { stamp_ns: entry * 3, cpu_ns: entry * 2, tick_ns: 0 };
+                    let pace = |times| SoakerPace { units: entry * times, cpu_ns: entry * times };
+                    counter.set(entry, end, Seen { undisturbed: pace(5), ticked: pace(7) });
                 }
                 ended.store(1, Release);
             });
             let counter = Counter::for_soaker(&words, 1).unwrap();
             loop {
                 let all_are_set = ended.load(Acquire) == 1;
-                let Done { units, stamp_ns, cpu_ns, undisturbed } = counter.get();
+                let Done { units, stamp_ns, cpu_ns, seen: Seen { undisturbed, ticked } } =
+                    counter.get();
                 let entry = units / UNITS_PER_ENTRY;
                 assert_eq!((stamp_ns, cpu_ns), (entry * 3, entry * 2));
-                assert_eq!((undisturbed.units, undisturbed.cpu_ns), (entry * 5, entry * 7));
+                assert_eq!((undisturbed.units, undisturbed.cpu_ns), (entry * 5, entry * 5));
+                assert_eq!((ticked.units, ticked.cpu_ns), (entry * 7, entry * 7));
                 if all_are_set {
                     break assert_eq!(entry, 199_999);
                 }

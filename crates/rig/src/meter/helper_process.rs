@@ -19,8 +19,9 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::counter::words_for;
+use super::entries::Seen;
 use super::group::{self, Group};
-use super::soakers::{Soakers, read_undisturbed, read_words};
+use super::soakers::{Soakers, read_seen, read_words};
 use super::unit::unit;
 use crate::internal::{HELPER, INTERNAL};
 use zc_kernel::words::SharedWords;
@@ -115,10 +116,9 @@ impl SoakerProcess {
         read_words(&self.words, if self.paused { 0 } else { self.cpus.len() })
     }
 
-    /// Units of each soaker so far that nothing interrupted, and the CPU time that these took: see
-    /// `undisturbed.rs`.
-    pub fn undisturbed(&self) -> Vec<SoakerPace> {
-        read_undisturbed(&self.words, self.cpus.len())
+    /// What each soaker has seen of its own entries.
+    pub(super) fn seen(&self) -> Vec<Seen> {
+        read_seen(&self.words, self.cpus.len())
     }
 
     /// CPU time of all soakers together so far.

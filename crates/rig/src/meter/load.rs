@@ -71,9 +71,14 @@ impl LoadMeter {
 
     /// Reads the soakers alone: some loads.
     fn read(&self, ksoftirqd_ns: Vec<u64>) -> SoakEdge {
-        let undisturbed = self.soakers.undisturbed();
+        let seen = self.soakers.seen();
         let soak = SoakReading { ksoftirqd_ns, ..self.soakers.read() };
-        SoakEdge { soak, undisturbed, ..SoakEdge::default() }
+        SoakEdge {
+            soak,
+            undisturbed: seen.iter().map(|soaker| soaker.undisturbed).collect(),
+            ticked: seen.iter().map(|soaker| soaker.ticked).collect(),
+            ..SoakEdge::default()
+        }
     }
 
     /// /proc/stat alone, for time in which the soakers sleep.

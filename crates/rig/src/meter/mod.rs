@@ -9,6 +9,7 @@ mod conditions;
 mod counter;
 mod cpu_counters;
 mod doctor;
+mod entries;
 mod environment;
 mod functions;
 mod group;
@@ -29,7 +30,6 @@ mod service;
 mod soakers;
 mod soaking;
 mod tasks;
-mod undisturbed;
 mod unit;
 
 pub(crate) use burner::Burner;

@@ -14,12 +14,12 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use super::counter::{Counter, Done, UNITS_PER_ENTRY, words_for};
+use super::entries::{Ended, Entries, Seen};
 use super::pinning::cannot_pin;
-use super::undisturbed::Undisturbed;
 use super::unit::{Dirt, unit};
 use zc_kernel::words::SharedWords;
 use zc_kernel::{clock, sched};
-use zc_run::{Error, ErrorKind, Result, SoakReading, SoakerKind, SoakerPace, in_words};
+use zc_run::{Error, ErrorKind, Result, SoakReading, SoakerKind, in_words};
 
 /// The name of a soaker's thread, before the number of its CPU.
 pub(super) const SOAKER_NAME: &str = "zc-soaker/";
@@ -200,11 +200,10 @@ pub(super) fn read_words(words: &SharedWords, soakers: usize) -> SoakReading {
     reading
 }
 
-/// Units that nothing interrupted, and what they took, of the first `soakers` counters of a
-/// mapping.
-pub(super) fn read_undisturbed(words: &SharedWords, soakers: usize) -> Vec<SoakerPace> {
+/// What the first `soakers` soakers of a mapping have seen of their own entries.
+pub(super) fn read_seen(words: &SharedWords, soakers: usize) -> Vec<Seen> {
     let counters = (0..soakers).filter_map(|index| Counter::for_soaker(words, index));
-    counters.map(|counter| counter.get().undisturbed).collect()
+    counters.map(|counter| counter.get().seen).collect()
 }
 
 /// Pins the calling thread to `cpu`, and returns its thread id.
@@ -235,11 +234,17 @@ pub fn lower(tid: i32) -> Result<()> {
     })
 }
 
+/// The end of an entry of the calling soaker.
+fn now() -> Ended {
+    let (stamp_ns, cpu_ns) = (clock::monotonic_ns(), clock::own_cpu_ns());
+    Ended { stamp_ns, cpu_ns, tick_ns: clock::last_tick_ns() }
+}
+
 /// Runs a soaker until it is stopped.
 fn soak(counter: &Counter<'_>, kind: SoakerKind, control: &Control, index: usize) {
     let mut dirt = (kind == SoakerKind::Cache).then(Dirt::new);
     let (mut entry, mut state, mut obeyed) = (0, 1, STOP);
-    let mut undisturbed = Undisturbed::from(clock::own_cpu_ns());
+    let mut entries = Entries::after(now());
     loop {
         let order = control.order.load(Acquire);
         if order == STOP {
@@ -260,8 +265,8 @@ fn soak(counter: &Counter<'_>, kind: SoakerKind, control: &Control, index: usize
             }
         }
         entry += 1;
-        let (stamp_ns, cpu_ns) = (clock::monotonic_ns(), clock::own_cpu_ns());
-        counter.set(entry, stamp_ns, cpu_ns, undisturbed.see(UNITS_PER_ENTRY, cpu_ns));
+        let end = now();
+        counter.set(entry, end, entries.see(UNITS_PER_ENTRY, end));
         if obeyed != order {
             control.obey(index, order);
             obeyed = order;
