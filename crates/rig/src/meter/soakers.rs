@@ -277,6 +277,7 @@ fn soak(counter: &Counter<'_>, kind: SoakerKind, control: &Control, index: usize
 #[cfg(test)]
 mod tests {
     use super::*;
+    use zc_run::SoakerPace;
 
     fn soakers(kind: SoakerKind) -> Soakers {
         Soakers::start(&sched::allowed_cpus().unwrap(), kind).unwrap()
@@ -312,6 +313,28 @@ mod tests {
             });
             assert!(soakers.read().cpu_ns.iter().all(|used_ns| *used_ns > 0));
         }
+    }
+
+    #[test]
+    fn soakers_see_the_timer_s_ticks_and_that_these_take_time() {
+        let began_ns = clock::monotonic_ns();
+        let soakers = soakers(SoakerKind::Alu);
+        let seen = || {
+            let of = |each: fn(&Seen) -> SoakerPace| {
+                let all = read_seen(&soakers.words, soakers.cpus.len());
+                let (units, cpu_ns) = all.iter().map(each).map(|it| (it.units, it.cpu_ns)).unzip();
+                let sum = |each: Vec<u64>| each.iter().sum::<u64>();
+                (sum(units) / UNITS_PER_ENTRY, sum(cpu_ns))
+            };
+            (of(|seen| seen.ticked), of(|seen| seen.undisturbed))
+        };
+        const ENOUGH: u64 = 20;
+        until(|| seen().0.0 >= ENOUGH && seen().1.0 >= ENOUGH);
+        let ((ticks, ticked_ns), (entries, undisturbed_ns)) = seen();
+        // At most 1000 a second on each CPU (CONFIG_HZ).
+        let elapsed_ms = (clock::monotonic_ns() - began_ns) / 1_000_000 + 1;
+        assert!(ticks <= elapsed_ms * soakers.cpus.len() as u64, "{ticks} in {elapsed_ms} ms");
+        assert!(ticked_ns / ticks > undisturbed_ns / entries, "{:?}", seen());
     }
 
     #[test]
