@@ -12,10 +12,9 @@
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU64, fence};
 
+use super::entries::{Ended, Seen};
 use zc_kernel::words::SharedWords;
 use zc_run::SoakerPace;
-
-use super::entries::{Ended, Seen};
 
 /// Words of a counter: 128 bytes, because CPUs fetch lines of 64 bytes in pairs.
 const WORDS: usize = 16;

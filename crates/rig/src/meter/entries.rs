@@ -28,7 +28,7 @@ const ENTRIES: u32 = 32;
 const TOLERATED: u64 = 8;
 
 /// The end of an entry.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Ended {
     /// By CLOCK_MONOTONIC.
     pub(super) stamp_ns: u64,
