@@ -94,7 +94,7 @@ pub fn service(seen: &SoakService, cost: &ServiceCost) -> String {
         rows.small(
             "  ticks",
             others.ticks,
-            "of the timer, on the soakers' time, for whom it ticks",
+            "of the timer, on the soakers' time: an idle CPU has none",
         );
         rows.small("  this zc", others.zc, "while it waited");
         rows.small("  stolen", others.stolen, "by the hypervisor");
